@@ -64,8 +64,8 @@ void certify_many(const Index& end, const std::vector<Numbers>& data, bool squar
 void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base, double each,
                     double more, double lost, const Index& end, const Index& row, const Numbers& c,
                     const Array<double>& out) {
-  require(h.size() == s.size() && are_below(row, s.size()) && c.size() == row.size() &&
-          out.size() == row.size() && ends_at(end, row.size()));
+  require(h.size() == s.size() && c.size() == row.size() && out.size() == row.size() &&
+          ends_at(end, row.size()));
   const nb::gil_scoped_release release;
   widemargin::errors_by_part({eps, span(h), span(s)}, {base, each, more, lost}, span(end),
                              span(row), span(c), span(out));
@@ -74,37 +74,57 @@ void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base,
 // What is known of kept kernel values, and of their sums: see `KnownValues` and `SumError`.
 using Known = std::tuple<double, Numbers, Numbers, double, double, double, double>;
 
+// The last four of these.
+widemargin::SumError error_of(const Known& known) {
+  return {std::get<3>(known), std::get<4>(known), std::get<5>(known), std::get<6>(known)};
+}
+
+widemargin::KnownValues values_of(const Known& known) {
+  const auto &h = std::get<1>(known), &s = std::get<2>(known);
+  require(h.size() == s.size());
+  return {std::get<0>(known), span(h), span(s)};
+}
+
 widemargin::KnownScores known_scores(const Known& known, const Index& end, const Index& row,
                                      const Numbers& y, const std::vector<Numbers>& found) {
-  const auto& [eps, h, s, base, each, more, lost] = known;
-  require(found.size() == 3 && h.size() == s.size() && are_below(row, s.size()) &&
-          ends_at(end, row.size()));
+  require(found.size() == 3 && ends_at(end, row.size()));
   const auto &c = found[0], &f = found[1], &b = found[2];
   for (const auto& one : {y, c, f}) require(one.size() == row.size());
   require(b.size() == end.size());
-  return {{eps, span(h), span(s)},
-          {base, each, more, lost},
-          span(end),
-          span(row),
-          span(y),
-          span(c),
-          span(f),
-          span(b)};
+  return {values_of(known), error_of(known), span(end), span(row),
+          span(y),          span(c),         span(f),   span(b)};
 }
 
-void find_places(const Known& known, const Index& end, const Index& row,
-                 const std::vector<Numbers>& data, const std::vector<Numbers>& found,
-                 const Numbers& rho, std::size_t threads, const Array<bool>& out) {
-  require(data.size() == 4 && out.size() == row.size());
+template <class T>
+nb::object as_array(widemargin::Room<T>& room) {
+  const std::size_t size = room.size();
+  T* const data = room.release();
+  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+}
+
+nb::tuple find_places(const Known& known, const Known& exact, const Index& end, const Index& row,
+                      const std::vector<Numbers>& data, const std::vector<Numbers>& found,
+                      const Numbers& rho, const Numbers& counted, bool are_all_wanted,
+                      std::size_t threads) {
+  require(data.size() == 4);
   const auto &y = data[0], &C = data[1], &q = data[2], &mass = data[3];
   const auto scores = known_scores(known, end, row, y, found);
-  for (const auto& one : {C, q}) require(one.size() == row.size());
+  for (const auto& one : {C, q, counted}) require(one.size() == row.size());
   for (const auto& one : {mass, rho}) require(one.size() == end.size());
   const widemargin::CertifiedProblems given{span(end),  span(y), span(C), span(q),
                                             span(mass), false,   0};
-  const nb::gil_scoped_release release;
-  widemargin::find_places(given, scores, span(rho), threads,
-                          {reinterpret_cast<std::uint8_t*>(out.data()), out.size()});
+  const widemargin::ExactSums sums{values_of(exact), error_of(exact), span(counted)};
+  widemargin::FoundPlaces out;
+  {
+    const nb::gil_scoped_release release;
+    out = widemargin::find_places(given, scores, span(rho), sums, are_all_wanted, threads);
+  }
+  return nb::make_tuple(
+      as_array(out.end), as_array(out.row),
+      nb::make_tuple(as_array(out.y), as_array(out.C), as_array(out.q), mass), as_array(out.at),
+      as_array(out.c), as_array(out.errors),
+      nb::make_tuple(as_array(out.support), as_array(out.weight), as_array(out.support_end)));
 }
 
 template <class T, std::size_t n>
@@ -158,8 +178,9 @@ void bind_certificates(nb::module_& m) {
   m.def("errors_by_part", &errors_by_part, "eps"_a, "h"_a.noconvert(), "s"_a.noconvert(), "base"_a,
         "each"_a, "more"_a, "lost"_a, "end"_a.noconvert(), "row"_a.noconvert(), "c"_a.noconvert(),
         "out"_a.noconvert());
-  m.def("find_places", &find_places, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(), "data"_a,
-        "found"_a, "rho"_a.noconvert(), "threads"_a, "out"_a.noconvert());
+  m.def("find_places", &find_places, "known"_a, "exact"_a, "end"_a.noconvert(), "row"_a.noconvert(),
+        "data"_a, "found"_a, "rho"_a.noconvert(), "counted"_a.noconvert(), "are_all_wanted"_a,
+        "threads"_a);
   m.def("keep_answers", &keep_answers, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(),
         "y"_a.noconvert(), "found"_a, "threads"_a, "weights"_a.noconvert(), "sum"_a.noconvert(),
         "coefficients"_a.noconvert(), "counts"_a);

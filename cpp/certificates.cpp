@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "crew.hpp"
@@ -160,7 +161,7 @@ class PartErrors {
       : values_(values) {
     double total = 0, lengths = 0, terms = 0, weights = 0, used = 0;
     each_support(c, begin, end, [&](std::size_t i) {
-      const auto r = static_cast<std::size_t>(row[i]);
+      const auto r = values.place_of(row[i]);
       const double size = std::abs(c[i]) * values.s[r];
       total += size, lengths += size * values.h[r], terms += 1;
       weights += std::abs(c[i]), used += values.s[r];
@@ -173,7 +174,7 @@ class PartErrors {
   }
 
   double at(std::int64_t row) const {
-    const auto r = static_cast<std::size_t>(row);
+    const auto r = values_.place_of(row);
     return of(values_.s[r], values_.h[r]);
   }
   // Of a row with these; it grows with both.
@@ -192,8 +193,10 @@ std::size_t begin_of(std::span<const std::int64_t> end, std::size_t t) {
   return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
 }
 
-// Problems that a thread takes at a time.
-constexpr std::size_t kSome = 16;
+std::size_t total_of(std::span<const std::int64_t> end) { return begin_of(end, end.size()); }
+
+// Problems that a thread takes at a time, and places that it looks at without a branch.
+constexpr std::size_t kSome = 16, kAtOnce = 256;
 
 double largest_of(std::span<const double> values) {
   double most = 0;
@@ -202,19 +205,24 @@ double largest_of(std::span<const double> values) {
   return most;
 }
 
+// work(t) for all parts.
+template <class Work>
+void each_part(std::size_t parts, std::size_t threads, const Work& work) {
+  const std::function<bool()> never = [] { return false; };
+  Crew(threads, never).run((parts + kSome - 1) / kSome, [&](std::size_t task, bool) {
+    for (std::size_t t = task * kSome; t < std::min(parts, (task + 1) * kSome); ++t) work(t);
+  });
+}
+
 // work(t, begin, end, errors, most) for all problems; no row has a larger error than `most`.
 template <class Work>
 void each_problem(const KnownScores& scores, std::size_t threads, const Work& work) {
-  const std::function<bool()> never = [] { return false; };
   const double s = largest_of(scores.values.s), h = largest_of(scores.values.h);
-  const std::size_t problems = scores.end.size();
-  Crew(threads, never).run((problems + kSome - 1) / kSome, [&](std::size_t task, bool) {
-    for (std::size_t t = task * kSome; t < std::min(problems, (task + 1) * kSome); ++t) {
-      const std::size_t begin = begin_of(scores.end, t);
-      const auto end = static_cast<std::size_t>(scores.end[t]);
-      const PartErrors errors(scores.values, scores.sum, scores.row, scores.c, begin, end);
-      work(t, begin, end, errors, errors.of(s, h));
-    }
+  each_part(scores.end.size(), threads, [&](std::size_t t) {
+    const std::size_t begin = begin_of(scores.end, t);
+    const auto end = static_cast<std::size_t>(scores.end[t]);
+    const PartErrors errors(scores.values, scores.sum, scores.row, scores.c, begin, end);
+    work(t, begin, end, errors, errors.of(s, h));
   });
 }
 
@@ -230,25 +238,88 @@ void errors_by_part(const KnownValues& values, const SumError& sum,
   }
 }
 
-void find_places(const CertifiedProblems& problems, const KnownScores& scores,
-                 std::span<const double> rhos, std::size_t threads, std::span<std::uint8_t> out) {
-  const double near = gamma(8);
-  each_problem(scores, threads,
-               [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
-                   double most) {
-                 const double b = scores.b[t], rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
-                 for (std::size_t i = begin; i < end; ++i) {
-                   const double f = scores.f[i], q = problems.q[i],
-                                margin = problems.y[i] * (f + b);
-                   const double size = std::abs(q) + std::abs(rho) + std::abs(f) + std::abs(b);
-                   const auto is_safe = [&](double error) {
-                     return margin >= q + rho + (error + near * size) && std::isfinite(f);
-                   };
-                   // Most places are, whatever their row is.
-                   const bool counts = !is_safe(most) && !is_safe(errors.at(scores.row[i]));
-                   out[i] = problems.C[i] > 0 && (scores.c[i] != 0 || counts) ? 1 : 0;
-                 }
-               });
+namespace {
+
+// Whether places of a problem have no loss by their scores: as plain numbers, for the compiler.
+struct Margins {
+  const double *y, *q, *f;
+  double b, rho, near;
+
+  bool are_safe(std::size_t i, double error) const {
+    const double margin = y[i] * (f[i] + b);
+    const double size = std::abs(q[i]) + std::abs(rho) + std::abs(f[i]) + std::abs(b);
+    return (margin >= q[i] + rho + (error + near * size)) & (std::abs(f[i]) < kInfinity);
+  }
+};
+
+}  // namespace
+
+FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& scores,
+                        std::span<const double> rhos, const ExactSums& sums, bool are_all_wanted,
+                        std::size_t threads) {
+  const std::size_t parts = scores.end.size();
+  FoundPlaces out;
+  out.end = Room<std::int64_t>(parts), out.support_end = Room<std::int64_t>(parts);
+  const Room<std::uint32_t> found(scores.row.size());  // those of a problem at its beginning
+  each_problem(
+      scores, threads,
+      [&](std::size_t t, std::size_t begin, std::size_t end, const PartErrors& errors,
+          double most) {
+        const double rho = std::isnan(problems.mass[t]) ? 0.0 : rhos[t];
+        const Margins margins{
+            problems.y.data(), problems.q.data(), scores.f.data(), scores.b[t], rho, gamma(8)};
+        const double *const c = scores.c.data(), *const C = problems.C.data();
+        std::uint32_t* const own = &found[begin];
+        std::size_t some = 0, left = 0, support = 0;
+        std::array<double, kAtOnce> counts;  // numbers as the others: loops are vectors
+        if (are_all_wanted) most = std::numeric_limits<double>::quiet_NaN();
+        for (std::size_t first = begin; first < end; first += kAtOnce) {
+          const std::size_t count = std::min(end - first, kAtOnce);
+          for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = first + k;
+            counts[k] = (c[i] != 0) | ((C[i] > 0) & !margins.are_safe(i, most)) ? 1.0 : 0.0;
+          }
+          for (std::size_t k = 0; k < count; ++k) {
+            own[some] = static_cast<std::uint32_t>(first + k - begin);
+            some += counts[k] > 0 ? 1 : 0;
+          }
+        }
+        for (std::size_t k = 0; k < some; ++k) {
+          const std::size_t i = begin + own[k];
+          const bool may_be_safe = c[i] == 0 && !are_all_wanted;
+          if (may_be_safe && margins.are_safe(i, errors.at(scores.row[i]))) continue;
+          own[left++] = own[k];
+          support += sums.c[i] != 0 ? 1 : 0;
+        }
+        out.end[t] = static_cast<std::int64_t>(left);
+        out.support_end[t] = static_cast<std::int64_t>(support);
+      });
+  out.make_room();
+  each_part(parts, threads, [&](std::size_t t) {
+    const std::size_t begin = begin_of(scores.end, t), first = begin_of(out.end, t),
+                      left = static_cast<std::size_t>(out.end[t]) - first;
+    const std::size_t support = begin_of(out.support_end, t);
+    std::size_t s = support;
+    for (std::size_t j = 0; j < left; ++j) {
+      const std::size_t i = begin + found[begin + j], k = first + j;
+      out.at[k] = static_cast<std::int64_t>(i), out.row[k] = scores.row[i];
+      out.y[k] = problems.y[i], out.C[k] = problems.C[i], out.q[k] = problems.q[i];
+      out.c[k] = scores.c[i];
+      if (sums.c[i] != 0) out.support[s] = scores.row[i], out.weight[s++] = sums.c[i];
+    }
+    const PartErrors errors(sums.values, sums.error, out.support, out.weight, support, s);
+    for (std::size_t k = first; k < first + left; ++k) out.errors[k] = errors.at(out.row[k]);
+  });
+  return out;
+}
+
+void FoundPlaces::make_room() {
+  for (auto* const ends : {&end, &support_end})
+    std::partial_sum(&(*ends)[0], &(*ends)[0] + ends->size(), &(*ends)[0]);
+  const std::size_t count = total_of(end), vectors = total_of(support_end);
+  for (auto* const index : {&at, &row}) *index = Room<std::int64_t>(count);
+  for (auto* const numbers : {&y, &C, &q, &c, &errors}) *numbers = Room<double>(count);
+  support = Room<std::int64_t>(vectors), weight = Room<double>(vectors);
 }
 
 namespace {

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <stdexcept>
 
 namespace widemargin {
 
@@ -41,6 +43,11 @@ void certify_many(const CertifiedProblems& problems, const CertifiedAnswers& ans
 struct KnownValues {
   double eps;
   std::span<const double> h, s;  // of each row
+
+  std::size_t place_of(std::int64_t row) const {
+    if (static_cast<std::size_t>(row) < s.size()) return static_cast<std::size_t>(row);
+    throw std::invalid_argument("a place has no row");
+  }
 };
 
 // Of a sum of k terms that are not zero: base + gamma(each k + more), as a share of the sum of the
@@ -65,10 +72,46 @@ struct KnownScores {
   std::span<const double> b;        // of each problem
 };
 
-// Which places have to have exact scores: rows with a weight that have alpha > 0, or that may have
-// a loss by their scores. What comes out of these does not depend on the threads.
-void find_places(const CertifiedProblems& problems, const KnownScores& scores,
-                 std::span<const double> rho, std::size_t threads, std::span<std::uint8_t> out);
+// An array without numbers in it, for threads to write.
+template <class T>
+class Room {
+ public:
+  Room() = default;
+  explicit Room(std::size_t size) : data_(std::make_unique_for_overwrite<T[]>(size)), size_(size) {}
+  T& operator[](std::size_t i) const { return data_[i]; }
+  operator std::span<const T>() const { return {data_.get(), size_}; }
+  std::size_t size() const { return size_; }
+  T* release() { return data_.release(); }
+
+ private:
+  std::unique_ptr<T[]> data_;
+  std::size_t size_ = 0;
+};
+
+// Places that have to have exact scores, and what these are sums by. They rise; ends are those of
+// the problems.
+struct FoundPlaces {
+  Room<std::int64_t> end, at, row;
+  Room<double> y, C, q, c, errors;  // of exact scores
+  Room<std::int64_t> support_end, support;
+  Room<double> weight;
+
+  // When the ends are still the numbers of each problem.
+  void make_room();
+};
+
+// What exact scores are sums by, of each place, and what is known of them.
+struct ExactSums {
+  KnownValues values;
+  SumError error;
+  std::span<const double> c;
+};
+
+// The places that have alpha > 0, or a weight and perhaps a loss by their scores, which is not
+// asked where all are wanted that have a weight. What comes out does not depend on the threads.
+FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& scores,
+                        std::span<const double> rho, const ExactSums& sums, bool are_all_wanted,
+                        std::size_t threads);
 
 // Answers of folds: of each binary problem there is one for each fold, and for each of these one
 // for each C, over the same places.

@@ -736,8 +736,15 @@ MUTATIONS = [
     Mutation(
         "many problems: rows without a loss",
         "certificates.cpp",
-        "scores.c[i] != 0 || counts",
-        "scores.c[i] != 0 || !counts",
+        "(C[i] > 0) & !margins",
+        "(C[i] > 0) & margins",
+        MANY,
+    ),
+    Mutation(
+        "many problems: rows that have no loss by the scores of others",
+        "certificates.cpp",
+        "begin + own[k]",
+        "begin + k",
         MANY,
     ),
     Mutation(

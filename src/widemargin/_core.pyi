@@ -431,14 +431,24 @@ def errors_by_part(
 ) -> None: ...
 def find_places(
     known: tuple[float, Vector, Vector, float, float, float, float],
+    exact: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],
     row: NDArray[np.int64],
     data: Sequence[Vector],
     found: Sequence[Vector],
     rho: Vector,
+    counted: Vector,
+    are_all_wanted: bool,
     threads: int,
-    out: NDArray[np.bool_],
-) -> None: ...
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    tuple[Vector, Vector, Vector, Vector],
+    NDArray[np.int64],
+    Vector,
+    Vector,
+    tuple[NDArray[np.int64], Vector, NDArray[np.int64]],
+]: ...
 def keep_answers(
     known: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],

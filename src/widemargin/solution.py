@@ -225,6 +225,17 @@ class Certificate:
         return bool(not self.gap <= enough and not small)
 
 
+def relative_gaps(bounds: Vector) -> Vector:
+    """Relative gaps of several certificates, (t,), of which each is a row: (t, 4)."""
+    primal, dual, scale, _ = bounds.T
+    with np.errstate(all="ignore"):
+        least, gap = np.abs(primal), np.abs(primal - dual)
+        size = np.maximum(least, scale)
+        gaps = np.maximum(gap, sys.float_info.epsilon * least) / size
+    gaps[~((gap < np.inf) & (size > 0.0))] = np.inf  # as `Certificate.relative_gap`
+    return np.asarray(gaps)
+
+
 class Trace(list[Step]):
     """All steps of a solve, in order, as a list with columns.
 

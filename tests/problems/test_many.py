@@ -1,6 +1,7 @@
 """Certificates of many problems at once: those of each alone, and never too good."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from tests.cases.many import alone, classes, many, never, nu_regression
 from tests.cases.pairwise import product
 from tests.conftest import SETTINGS
 from widemargin import Kernel, solve
+from widemargin.numerics.rounding import gamma_n
 from widemargin.problems import many as many_problems
 from widemargin.problems.many import Line
+from widemargin.solution import Certificate, relative_gaps
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.batch import INTERCEPTS
 
@@ -129,6 +132,68 @@ def test_rows_whose_margin_may_be_too_small_count(monkeypatch):
     kept = scores + problems.y * 0.99 * errors  # as wrong as they may be
     for one, other in zip(certified(problems, c, kept, b), true, strict=True):
         assert one.primal == pytest.approx(other.primal, rel=1e-12)
+
+
+def test_places_that_count_have_alpha_or_perhaps_a_loss(monkeypatch):
+    # As many problems as two threads share, whatever is asked of each row.
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    X, group, C = classes(m=400)
+    path = [(0, 1, 2), *[((0, 1, 2), k, 0.5) for k in range(39)]]
+    problems = many(X, group, RBF, C, groups=path)
+    c, scores, b = solved(problems, tol=1e-6)
+    given = c, scores, Line(b, None)
+    places, (left, _, errors), exact = problems._scores(*given, 1, never)
+    kept = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    margins = problems.y * (scores + np.repeat(b, problems.sizes))
+    size = 1.0 + np.abs(scores) + np.repeat(np.abs(b), problems.sizes)
+    may_lose = margins < 1.0 + (kept + gamma_n(8) * size)
+    counts = np.flatnonzero((c != 0.0) | (problems.C > 0.0) & may_lose)
+    assert exact.all()
+    assert 0 < len(counts) < 0.9 * len(c)
+    np.testing.assert_array_equal(left, c[counts])
+    np.testing.assert_array_equal(places.rows, problems.rows[counts])
+    np.testing.assert_array_equal(places.ends, counts.searchsorted(problems.ends))
+    for one, all_of_them in zip(places.data[:3], problems.data[:3], strict=True):
+        np.testing.assert_array_equal(one, all_of_them[counts])
+    alone = problems.samples.exact_errors(problems.rows, c, problems.starts)
+    np.testing.assert_array_equal(errors, alone[counts])
+    bounds = [problems.bounds(c, scores, b, k, never).tolist() for k in (1, 3)]
+    assert bounds[0] == bounds[1]
+
+
+def test_alpha_without_a_weight_counts_in_the_upper_bound(monkeypatch):
+    # Its score is made in float64, too: by the kept one, P could be too low.
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    X, group, C = classes()
+    problems = many(X, group, RBF, C)
+    c, scores, b = solved(problems)
+    place = int(np.flatnonzero(problems.C == 0)[0])
+    c[place] = 0.5 * problems.y[place]
+    k = int(np.searchsorted(problems.ends, place, side="right"))
+    true = problems.bounds(c, scores, b, 1, never)
+    scores[place] = -1e3 * problems.y[place]
+    assert (problems.bounds(c, scores, b, 1, never)[k] == true[k]).all()
+
+
+def test_places_of_no_row_are_refused():
+    X, group, _ = classes()
+    problems = many(X, group, RBF)
+    rows, c = problems.rows.copy(), np.ones(len(problems.y))
+    for wrong in (-1, len(X)):
+        rows[-1] = wrong
+        with pytest.raises(ValueError, match="no row"):
+            problems.samples.exact_errors(rows, c, problems.starts)
+        other = many(X, group, RBF)
+        vars(other)["rows"] = rows
+        with pytest.raises(ValueError, match="no row"):
+            certified(other, c, c, np.zeros(len(problems.ends)))
+
+
+def test_gaps_of_many_are_those_of_each():
+    numbers = [0.0, -2.0, 1.0, 1.0 + 1e-17, 1e308, -1e308, np.inf, -np.inf, np.nan]
+    some = [*itertools.product(numbers, numbers, [0.0, 0.5], [0.0])]
+    gaps = [Certificate(*one).relative_gap for one in some]
+    assert relative_gaps(np.array(some)).tolist() == gaps
 
 
 def test_scores_out_of_range_prove_nothing_safe(monkeypatch):

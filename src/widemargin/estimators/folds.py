@@ -246,20 +246,24 @@ def _go_on(
 
 def _problems(found: Folds, some: range) -> ManyProblems:
     """Some binary problems: for each the folds, and for each of these the C."""
-    training, n_points = found.training, len(found.weights) * len(found.Cs)
-    samples = found.samples
-    groups, y, C, q = [], [], [], []
+    training, samples = found.training, found.samples
+    points = len(found.weights), len(found.Cs)
+    sizes = np.repeat(_sizes(found, some), points[0] * points[1])
+    ends = np.cumsum(sizes)
+    is_doubled, groups, end = found.is_doubled, [], 0
+    y, C, q = (np.empty(ends[-1] if used else 0) for used in (True, True, is_doubled))
     for k in some:
         own = _groups(found, k, len(samples.count))
         rows = samples.rows_of(own)
-        weights = found.weights[:, np.newaxis, rows] * found.Cs[:, np.newaxis]
-        groups.append(np.tile(own, n_points))
-        y.append(np.tile(_signs(found, k, rows), n_points))
-        C.append(weights.ravel())
-        if (margins := found.recipes[k].q) is not None:
-            q.append(np.tile(margins, n_points))
-    n_groups = len(groups[0]) // n_points
-    sizes = np.repeat(_sizes(found, some), n_points)
+        groups.append(np.tile(own, points[0] * points[1]))
+        begin, end = end, end + points[0] * points[1] * len(rows)
+        places = [values[begin:end].reshape(*points, -1) for values in (y, C)]
+        places[0][:] = _signs(found, k, rows)
+        weights = found.weights[:, np.newaxis, rows]
+        np.multiply(weights, found.Cs[:, np.newaxis], out=places[1])
+        if is_doubled:
+            q[begin:end].reshape(*points, -1)[:] = found.recipes[k].q
+    n_groups = len(groups[0]) // (points[0] * points[1])
     after = np.arange(len(sizes)) - 1
     after[:: len(found.Cs)] = -1
     loss, intercept = form(training)
@@ -267,13 +271,13 @@ def _problems(found: Folds, some: range) -> ManyProblems:
         samples,
         np.concatenate(groups),
         np.arange(1, len(sizes) + 1) * n_groups,
-        np.cumsum(sizes),
-        np.concatenate(y),
-        np.concatenate(C),
+        ends,
+        y,
+        C,
         loss,
         intercept,
         after,
-        np.concatenate(q) if q else 1.0,
+        q if is_doubled else 1.0,
     )
 
 

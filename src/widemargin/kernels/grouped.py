@@ -44,6 +44,8 @@ MOST_BYTES = 256 << 20
 # Errors of sums of float32 values: see `ValueBounds.sums_by_part`. Weights, values and
 # products that are too small for float32 are lost beside.
 KEPT_TERMS = gamma_n(TOGETHER + 2, SINGLE), 2.0, 0.0
+# The same of float64.
+EXACT_TERMS = 0.0, 1.0, 4.0 * STRIP
 
 
 class Grouped(ABC):
@@ -229,7 +231,12 @@ class Grouped(ABC):
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of scores by float64 values, at each place."""
-        return self._double.sums_by_part(rows, c, starts, (0.0, 1.0, 4.0 * STRIP))
+        return self._double.sums_by_part(rows, c, starts, EXACT_TERMS)
+
+    @functools.cached_property
+    def exact_bounds(self) -> tuple[float, Vector, Vector, float, float, float, float]:
+        """What `exact_errors` goes by, as the core takes it."""
+        return *self._double.core, *EXACT_TERMS, 0.0
 
 
 class GroupedSamples(Grouped):

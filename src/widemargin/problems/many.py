@@ -65,17 +65,6 @@ class Places(NamedTuple):
         starts[1:] = self.ends[:-1]
         return starts
 
-    def ends_of(self, chosen: NDArray[np.bool_]) -> Index:
-        """Where the problems end among the places that are chosen."""
-        return chosen.nonzero()[0].searchsorted(self.ends)
-
-    def at(self, chosen: Index) -> "Places":
-        """Some of the places, which rise."""
-        *data, mass = self.data
-        y, C, q = (values[chosen] for values in data)
-        ends = chosen.searchsorted(self.ends)
-        return Places(ends, self.rows[chosen], (y, C, q, mass))
-
 
 @dataclass(frozen=True)
 class ManyProblems:
@@ -139,20 +128,32 @@ class ManyProblems:
     @functools.cached_property
     def rows(self) -> Index:
         """The row at each place."""
-        return self.samples.rows_of(self.groups)
+        if self._runs is None:
+            return self.samples.rows_of(self.groups)
+        out, groups = np.empty(self.ends[-1], np.int64), self._groups
+        begin = 0
+        for first, last in itertools.pairwise([0, *self._runs.tolist()]):
+            end = self.ends[last - 1]
+            own = out[begin:end].reshape(last - first, -1)
+            own[:] = self.samples.rows_of(groups[first])
+            begin = end
+        return out
 
     @functools.cached_property
     def _runs(self) -> Index | None:
         """Where runs of problems end that have the same groups; None: all differ."""
         if (self.after < 0).all():  # no path: pairs of classes, or one problem
             return None
-        t = len(self.ends)
         count = np.diff(self.group_ends, prepend=0)
         if (count != count[0]).any():
             return None
-        groups = self.groups.reshape(t, -1)
-        changes = (groups[1:] != groups[:-1]).any(axis=1)
-        return np.append(changes.nonzero()[0] + 1, t)
+        changes = (self._groups[1:] != self._groups[:-1]).any(axis=1)
+        return np.append(changes.nonzero()[0] + 1, len(self.ends))
+
+    @property
+    def _groups(self) -> Index:
+        """The groups of each problem, where all have as many: (t, groups)."""
+        return self.groups.reshape(len(self.ends), -1)
 
     @functools.cached_property
     def order(self) -> Index:
@@ -266,7 +267,7 @@ class ManyProblems:
 
         Parameters
         ----------
-        found : c and scores of each place: see `certificates`; and intercepts (t,)
+        found : c and scores of each place: see `bounds`; and intercepts (t,)
         threads : int
         weights : ndarray (folds, m), 0 where a fold holds a row out
         sums : int ndarray (binary problems, 2), the sums of a row for c > 0 and c < 0
@@ -285,7 +286,7 @@ class ManyProblems:
 
     # -- bounds ------------------------------------------------------------------------
 
-    def certificates(
+    def bounds(
         self,
         c: Vector,
         scores: Vector,
@@ -293,7 +294,7 @@ class ManyProblems:
         threads: int,
         stop: Callable[[], bool],
         rho: Vector | None = None,
-    ) -> list[Certificate]:
+    ) -> Vector:
         """Bounds of the optima by coefficients c = y alpha, intercepts b, and rho.
 
         Parameters
@@ -307,7 +308,7 @@ class ManyProblems:
 
         Returns
         -------
-        list of Certificate
+        ndarray (t, 4), the numbers of a `Certificate` of each problem
             Infinite bounds where a number has left the range, a dual variable its
             bounds, or ``stop`` said yes before the scores were there. Where q is not 1,
             or there is a mass, the optimum can be zero or negative: gaps are relative
@@ -316,7 +317,11 @@ class ManyProblems:
         """
         line = Line(b, self._free_rho(rho))
         with np.errstate(all="ignore"):
-            return self._certificates(c, scores, line, threads, stop)
+            return self._proven(c, scores, line, threads, stop)
+
+    def certificates(self, *answers: Any) -> list[Certificate]:
+        """The same, as a list of `Certificate`."""
+        return [Certificate(*one) for one in self.bounds(*answers).tolist()]
 
     def _free_rho(self, rho: Vector | None) -> Vector | None:
         """Rho of each problem; None where no problem has one."""
@@ -324,14 +329,14 @@ class ManyProblems:
             return None
         return np.where(np.isnan(self.mass), 0.0, rho)
 
-    def _certificates(
+    def _proven(
         self,
         c: Vector,
         scores: Vector,
         line: "Line",
         threads: int,
         stop: Callable[[], bool],
-    ) -> list[Certificate]:
+    ) -> Vector:
         """The same, where numbers may leave the range without a warning."""
         squares = None
         if self.X is None:
@@ -348,8 +353,9 @@ class ManyProblems:
             bounds[~np.isfinite(bounds[:, 1]), 1] = -np.inf
             if self.may_be_zero:  # the objective of no function at all is 0
                 bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
-        pairs = zip(bounds.tolist(), self._scales(bounds[:, 1]), strict=True)
-        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in pairs]
+        bounds[:, 3] += bounds[:, 2]
+        bounds[:, 2] = 0.0 if self.is_plain else self._scales(bounds[:, 1])
+        return bounds
 
     def _bounds(
         self,
@@ -427,13 +433,11 @@ class ManyProblems:
             squares,
         )
 
-    def _scales(self, dual: Vector) -> list[float]:
-        """What gaps are relative to at least."""
-        if self.is_plain:
-            return [0.0] * len(dual)
+    def _scales(self, dual: Vector) -> Vector:
+        """What gaps are relative to at least: (t,)."""
         least = FLOOR * (self._squares if self.may_be_zero else self.zero_objectives)
-        scales = np.maximum(least, np.where(np.isfinite(dual), np.abs(dual), 0.0))
-        return [float(scale) for scale in scales]
+        known = np.where(np.isfinite(dual), np.abs(dual), 0.0)
+        return np.asarray(np.maximum(least, known))
 
     def _scores(
         self,
@@ -445,28 +449,28 @@ class ManyProblems:
     ) -> tuple["Places", tuple[Vector, Vector, Vector], NDArray[np.bool_]]:
         """Places that count, c, scores and bounds of their errors there; which count.
 
-        They are made again in float64 where alpha > 0, or where there is a loss or
+        Scores are made again in float64 where alpha > 0, or where there is a loss or
         could be one by the error that a score has at most. Other places add nothing to
         the bounds: they are left out, unless sums of alpha are given.
         """
-        samples, places = self.samples, self._places
-        support, matters = c != 0.0, self.C > 0.0
-        if np.count_nonzero(support) * self.sizes.max() * samples.cost > ALL_PLACES:
-            known, found = samples.kept_bounds, (c, scores, line.b)
-            rho = np.zeros(len(line.b)) if line.rho is None else line.rho
-            _core.find_places(known, *places, found, rho, threads, matters)
-        if self.mass is None and not matters.all():
-            left = np.flatnonzero(matters | support)
-            places, c, scores = self._places.at(left), c[left], scores[left]
-            support, matters = support[left], matters[left]
-        counted = self.counted(c)
-        support = counted != 0.0
-        chosen = places.rows[support], counted[support], places.ends_of(support)
-        wanted = places.rows[matters], places.ends_of(matters)
-        values = scores.copy()
-        values[matters] = samples.exact(chosen, wanted, threads, stop, self._runs)
-        errors = samples.exact_errors(places.rows, counted, places.starts)
-        return places, (c, values, errors), matters
+        samples, counted = self.samples, self.counted(c)
+        exact = samples.exact_bounds
+        made = np.count_nonzero(c) * self.sizes.max() * samples.cost
+        few = bool(made <= ALL_PLACES)
+        known = exact if few else samples.kept_bounds
+        rho = np.zeros(len(line.b)) if line.rho is None else line.rho
+        more = (c, scores, line.b), rho, counted, few, threads
+        asked: tuple[Any, ...] = known, exact, *self._places, *more
+        found = _core.find_places(*asked)
+        ends, rows, data, at, left, errors, support = found
+        values = samples.exact(support, (rows, ends), threads, stop, self._runs)
+        if self.mass is None:
+            every = np.ones(len(at), bool)
+            return Places(ends, rows, data), (left, values, errors), every
+        f, matters = scores.copy(), np.zeros(len(c), bool)
+        f[at], matters[at] = values, True
+        errors = samples.exact_errors(self.rows, counted, self.starts)
+        return self._places, (c, f, errors), matters
 
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.

@@ -248,15 +248,15 @@ def test_ctrl_c_keeps_the_answer(monkeypatch):
 def test_ctrl_c_while_certificates_are_made(presses, monkeypatch):
     X, group, _ = classes()
     problems, asked = many(X, group, RBF), []
-    certificates = type(problems).certificates
+    bounds = type(problems).bounds
 
     def pressed(*args):
         asked.append(args)
         if len(asked) <= presses:
             raise KeyboardInterrupt
-        return certificates(*args)
+        return bounds(*args)
 
-    monkeypatch.setattr(type(problems), "certificates", pressed)
+    monkeypatch.setattr(type(problems), "bounds", pressed)
     if presses == 2:
         with pytest.raises(KeyboardInterrupt):
             answers(problems)

@@ -9,7 +9,7 @@ out that are settled at their bounds, until the others are near the end. Problem
 few rows go on in float64, to its last digits. Threads take the problems one after the
 other, the largest first; of one large problem with few columns, solved by working sets
 that keep no rows, they make the values. What comes out does not depend on them. It is
-checked by `ManyProblems.certificates`.
+checked by `ManyProblems.bounds`.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.problems.many import INTERCEPTS, ManyProblems
-from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solution import (
+    Certificate,
+    Solution,
+    Status,
+    Step,
+    Trace,
+    relative_gaps,
+)
 from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
@@ -76,7 +83,7 @@ class Ends(NamedTuple):
     may_curve : bool, whether the kernel need not be positive semidefinite: then gaps
         are no proof where there is any
     status : Status, of problems that have no small gap
-    bounds : list of Certificate
+    proofs : ndarray (t, 4), the numbers of a `Certificate` of each
     gaps : ndarray (t,), the relative gaps of these
     seconds : float, the share of one problem
     """
@@ -89,9 +96,14 @@ class Ends(NamedTuple):
     is_convex: NDArray[np.bool_]
     may_curve: bool
     status: Status
-    bounds: list[Certificate]
+    proofs: Vector
     gaps: Vector
     seconds: float
+
+    @property
+    def bounds(self) -> list[Certificate]:
+        """The certificates."""
+        return [Certificate(*one) for one in self.proofs.tolist()]
 
     def solved(self, tol: float) -> NDArray[np.bool_]:
         """Which problems have a gap that is small enough: (t,)."""
@@ -164,20 +176,20 @@ def solve_places(
     b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)
     try:
-        bounds = problems.certificates(c, scores, b, threads, grace, rho)
+        proofs = problems.bounds(c, scores, b, threads, grace, rho)
     except KeyboardInterrupt:
         if interrupted:  # the second one
             raise
         interrupted = True
-        bounds = problems.certificates(c, scores, b, threads, grace, rho)
+        proofs = problems.bounds(c, scores, b, threads, grace, rho)
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
-    seconds = (limits.clock.seconds() - begin) / len(bounds)
+    seconds = (limits.clock.seconds() - begin) / len(proofs)
     steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
     curves = problems.samples.may_curve
-    known = c, scores, b, rho, steps, convex, curves, status, bounds
-    return Ends(*known, np.array([one.relative_gap for one in bounds]), seconds)
+    known = c, scores, b, rho, steps, convex, curves, status, proofs
+    return Ends(*known, relative_gaps(proofs), seconds)
 
 
 def _are_seen(problems: ManyProblems) -> NDArray[np.bool_]:
