@@ -58,9 +58,11 @@ class Checker:
             kind, found = TypeError, textwrap.shorten(found, 80, placeholder=" …")
         raise kind(self._message(name, f"be {expected}", found))
 
-    def refuse_part(self, name: str, expected: str, found: str) -> NoReturn:
+    def refuse_part(
+        self, name: str, expected: str, found: str, hint: str = ""
+    ) -> NoReturn:
         """Raise ValueError for something in a parameter: it must ``expected``."""
-        raise ValueError(self._message(name, expected, found))
+        raise ValueError(self._message(name, expected, found) + hint)
 
     def refuse_class(self, name: str, expected: str, value: type) -> NoReturn:
         """Raise TypeError for a class in the place of its object."""

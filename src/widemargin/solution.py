@@ -89,6 +89,11 @@ _HEADS = {
 }
 
 
+def head_of(status: Status | str) -> str:
+    """How a fit has ended, as a sentence begins that goes on with its gap."""
+    return _HEADS.get(Status(status), f"Stopped ({status}) at")
+
+
 # Said where a solver has met negative curvature, whatever the gap.
 NOT_CONVEX = (
     "The kernel is not positive semidefinite on these data: the answer is a stationary "
@@ -447,7 +452,7 @@ class Solution:
             return _summary(self.together, self.tol)
         gap = self.certificate.relative_gap
         # skops keeps the text of the status.
-        head = _HEADS.get(Status(self.status), f"Stopped ({self.status}) at")
+        head = head_of(self.status)
         if not self.is_convex:
             head = _NO_PROOF
         known = hasattr(self, "alpha")

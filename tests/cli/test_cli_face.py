@@ -54,6 +54,39 @@ def test_a_column_that_numbers_the_rows_is_told(people, capsys):
     assert "leave it out with --columns age,job" in said
 
 
+def test_a_column_without_a_name_is_told(people, capsys):
+    path = people / "people.csv"
+    path.write_text(path.read_text().removeprefix("id"))
+    assert main(["train", "people.csv", "m.wm", "--label", "bought"]) in (0, 1)
+    said = capsys.readouterr().err
+    assert "people.csv: '': whole numbers, age: whole numbers" in said
+    assert "'' seems to number the rows" in said
+
+
+def test_a_fit_of_some_problems_that_was_stopped_says_so(people, capsys):
+    rows = "".join(f"{i % 3} 1:{i} 2:{i % 7}\n" for i in range(60))
+    (people / "rows.svm").write_text(rows)
+    assert main(["train", "rows.svm", "m.wm", "--time-limit", "1e-6"]) == 1
+    said = capsys.readouterr().out
+    assert "rest: stopped (time_limit) at a relative gap of" in said
+
+
+def test_a_table_is_no_svmlight_text(people, capsys):
+    assert main(["convert", "people.csv", "people.svm"]) == 2
+    assert (
+        "found a folder, a .npy, a .parquet or a .csv file" in capsys.readouterr().err
+    )
+
+
+def test_columns_beyond_those_of_a_model_without_names_are_named(people, capsys):
+    (people / "rows.svm").write_text("1 1:1 2:3\n-1 1:2 2:1\n")
+    assert main(["train", "rows.svm", "m.wm"]) == 0
+    assert main(["predict", "m.wm", "people.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "found 6: id, age, job=clerk, job=smith, bought=" in said
+    assert "; --label leaves a column out" in said
+
+
 def test_words_among_numbers_are_told(people, capsys):
     lines = [f"{'5more' if i % 4 else i % 3},{i % 2}" for i in range(40)]
     (people / "cars.csv").write_text("\n".join(["doors,y", *lines]) + "\n")

@@ -50,6 +50,14 @@ def test_weights_of_more_classes_name_their_class(here, capsys):
     ) in inspected(capsys, multiclass(feature_names=["x", "y", "z"]))
 
 
+def test_what_rounding_left_is_no_weight(here, capsys):
+    said = inspected(capsys, multiclass())
+    assert "nonzero weights  3\n" in said
+    assert "nonzero weights  2\n" in inspected(capsys, binary(0.5, -1e-17, 1e-9))
+    scaled = binary(0.5, 1e-17, scale="standard", column_scales=[1.0, 1e17])
+    assert "nonzero weights  2\n" in inspected(capsys, scaled)
+
+
 def test_no_weights(here, capsys):
     assert "largest weights  none\n" in inspected(capsys, binary(0.0, 0.0))
 

@@ -341,6 +341,11 @@ def test_parameters_out_of_range(binary, parameters, error, message):
         ([[1.0], [2.0]], [0, 1, 2], "'y' .* must have length 2. Got length 3"),
         ([1.0, 2.0], [0, 1], "Expected 2D array"),
         ([["a"], ["b"]], [0, 1], "must hold numbers only. Got 'a' at row 0, column 0"),
+        (
+            np.array([["1.5"], ["2"]]),
+            [0, 1],
+            r"the text '1.5' instead: X.astype\(float",
+        ),
     ],
 )
 def test_bad_data(X, y, message):

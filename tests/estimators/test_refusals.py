@@ -1,6 +1,7 @@
 """Refusals name the column and the words that would do."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -20,6 +21,7 @@ from widemargin import (
     LinearSVR,
     NuSVC,
     NuSVR,
+    OneClassSVM,
     Problem,
     as_rows,
 )
@@ -54,6 +56,41 @@ def test_words_of_a_table_have_a_column(people, dtype):
         ValueError, match="Got 'clerk' in column 'job' instead: leave it out"
     ):
         LinearSVC().fit(people, Y)
+
+
+def test_the_word_of_a_column_is_told_that_begins_without_one(people):
+    people["age"], people["job"] = 1.0, [None, np.nan, "smith", "clerk"]
+    with pytest.raises(ValueError, match="Got 'smith' in column 'job' instead"):
+        LinearSVC().fit(people, Y)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pandas.date_range("2020-01-01", periods=4),
+        pandas.date_range("2020-01-01", periods=4, tz="UTC"),
+        pandas.to_timedelta([18262, 1, 2, 3], unit="D"),
+    ],
+)
+def test_times_of_a_table_have_a_column(people, times):
+    people["age"] = 1.0
+    numbers, times = people.assign(born=2.0), people.assign(born=times)
+    words = "Got '.*00:00.*' in column 'born' .* numbers of times"
+    fitted = SVC().fit(numbers, Y)
+    for table in (times, times[["born"]], times.assign(job="clerk")):
+        with pytest.raises(ValueError, match=words):
+            SVC().fit(table, Y)
+    with pytest.raises(ValueError, match=words):
+        fitted.predict(times)
+
+
+@pytest.mark.parametrize("path", ["rows.svm", Path("rows.svm")])
+def test_a_name_of_a_file_is_no_data(people, path):
+    words = r"Got the name 'rows.svm' instead: open_rows\('rows.svm'\) opens a file"
+    fitted = LinearSVC().fit(people[["height"]], Y)
+    for call in (as_rows, fitted.predict, OneClassSVM().fit, lambda X: SVC().fit(X, Y)):
+        with pytest.raises(TypeError, match=words):
+            call(path)
 
 
 @pytest.mark.parametrize("kind", [SVC, LinearSVC])

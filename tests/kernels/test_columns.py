@@ -364,6 +364,25 @@ def test_kept_rows_obey_the_limit(name, m, n, refined):
                 assert again + kept + blocks <= limit
 
 
+@pytest.mark.parametrize("refined", [False, True])
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_samples_that_wait_for_the_next_block_obey_the_limit(convert, refined):
+    X = convert(matrix(1000, 200))
+    ample = Columns(as_rows(X), NAMED["rbf"])
+    ample.block(J := np.arange(128), J)
+    assert ample._source._of_block is not None
+    tight = limited(X, NAMED["rbf"], PLACES)
+    if refined:
+        tight.refine()
+    for q in (8, 64, tight.block_rows - 64, tight.block_rows):
+        tight.block(J := np.arange(q), J)
+        kept = tight._source._of_block
+        used = tight.n_bytes + tight.kept_rows.nbytes + tight._focus_bytes
+        used += 2 * tight.dtype.itemsize * q**2 + (kept[0].n_bytes if kept else 0)
+        assert used <= tight.limit
+    assert kept is None
+
+
 @pytest.mark.parametrize(("m", "n"), [(1000, 3), (1000, 70), (100, 70), (30, 2000)])
 @pytest.mark.parametrize("name", ["rbf", "precomputed"])
 def test_a_limit_without_room_is_refused(name, m, n):

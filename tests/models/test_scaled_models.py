@@ -114,7 +114,8 @@ def test_other_steps_are_refused(rows, tmp_path):
     for step, words in (
         (
             PCA(2),
-            "have no other steps before the estimator than StandardScaler, Min.* PCA",
+            "have no other steps before the estimator than StandardScaler, Min.* PCA "
+            r"instead. Save pipeline\[-1\] alone, for rows of pipeline\[:-1\].transform",
         ),
         (
             MinMaxScaler(clip=True),

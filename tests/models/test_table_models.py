@@ -174,6 +174,9 @@ def test_a_missing_column_of_words_is_named(people, tmp_path):
 def test_steps_inside_a_refused_step_are_named(people, tmp_path):
     filled = make_pipeline(SimpleImputer(), StandardScaler())
     pipeline, _ = trained(people, [(filled, ["age", "height"])], LinearSVC())
-    words = r"Got a step Pipeline \(SimpleImputer, StandardScaler\) instead"
+    words = (
+        r"Got a step Pipeline \(SimpleImputer, StandardScaler\) instead. Save pipeline"
+        r"\[-1\] alone, .* or fill what is missing in the table, before the pipeline"
+    )
     with pytest.raises(ValueError, match=words):
         save_model(pipeline, tmp_path / "m.wm")

@@ -39,7 +39,7 @@ def _convert_data(options: argparse.Namespace) -> None:
     if is_binary(options.input):
         raise ValueError(
             f"{options.input}: expected a model or svmlight text, "
-            "found a folder, a .npy or a .parquet file"
+            "found a folder, a .npy, a .parquet or a .csv file"
         )
     data = read(options.input, options.index_base, options.jobs, keep_qid=True)
     save_svmlight(data.X, data.y, options.output, qid=data.qid)

@@ -15,6 +15,8 @@ from widemargin.report.html import above
 from widemargin.report.weights import SCALES, columns, largest_weights
 
 _LARGEST = 10  # weights of a class that are shown
+# Of the largest weight of a decision: what rounding leaves where a weight is zero.
+_ROUNDING = float(np.finfo(np.float64).eps)
 _NAMES = 50  # names of features that are shown, where there are no weights
 
 
@@ -59,8 +61,9 @@ def _linear(model: Model) -> dict[str, Any]:
     """Facts about the weights."""
     facts: dict[str, Any] = {}
     if model.expand is None:
-        W = np.stack([decision.w for decision in model.decisions])
-        facts["nonzero_weights"] = int(np.count_nonzero(W.any(axis=0)))
+        W = np.abs([decision.w for decision in _of_scaled(model).decisions])
+        seen = _ROUNDING * W.max(axis=1, keepdims=True) < W
+        facts["nonzero_weights"] = int(np.count_nonzero(seen.any(axis=0)))
     facts["intercepts"] = [decision.b for decision in model.decisions]
     if model.has_weights:
         facts["largest_weights"] = _largest_weights(model)

@@ -25,6 +25,7 @@ from widemargin.system.files import COMPRESSED
 # Text in memory takes up to four times its bytes ("1:1 " becomes 12 of them, with a
 # copy); compressed text is taken to be _PACKED times as large as its file.
 _SHARE, _PACKED = 4, 8
+_UNNAMED = "''"  # a column whose name is empty
 _SHOWN = 12  # columns that a sentence names
 
 
@@ -82,14 +83,16 @@ def stored_labels(rows: StoredRows, path: str, option: str) -> Any:
 def say_types(options: argparse.Namespace, path: str) -> None:
     """Say what the columns of a CSV file hold, and which of them number the rows."""
     facts = csv_columns(path)
-    note(f"{path}: {_listed([f'{f.name}: {f.holds}' for f in facts])}")
+    found = [f"{f.name or _UNNAMED}: {f.holds}" for f in facts]
+    note(f"{path}: {_listed(found)}")
     used = options.columns or [f.name for f in facts]
     others = {options.label, options.weight}
     ids = [f.name for f in facts if f.is_id and f.name in used and f.name not in others]
     if ids:
         left = [name for name in used if name not in ids and name not in others]
+        shown = _listed([name or _UNNAMED for name in ids])
         note(
-            f"{path}: {', '.join(ids)} seems to number the rows, which a model cannot "
+            f"{path}: {shown} seems to number the rows, which a model cannot "
             f"use for others; leave it out with --columns {','.join(left)}"
         )
 
@@ -147,6 +150,8 @@ def matched_columns(rows: Rows, path: str, names: Sequence[str] | None, n: int) 
     if names is None or rows.names is None or not is_parquet(path):
         if rows.shape[1] != n:
             more = "; --label leaves one out" * (rows.shape[1] == n + 1)
+            if rows.names is not None and rows.shape[1] > n + 1:  # a label of words
+                more = f": {_listed(rows.names)}; --label leaves a column out"
             raise ValueError(
                 f"{path}: expected {n:,} columns as in the training data, "
                 f"found {rows.shape[1]:,}{more}"

@@ -20,6 +20,7 @@ from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
+from widemargin.solution import head_of
 
 
 def report_training(
@@ -264,7 +265,8 @@ def _lines(
     else:
         lines += [
             f"{len(classifier.solutions_)} problems, {_against(classifier)}: "
-            f"{facts['status']} to a relative gap of {facts['relative_gap']:.1e} "
+            f"{head_of(facts['status']).lower()} a relative gap of "
+            f"{facts['relative_gap']:.1e} "
             f"(asked: {facts['tol']:.0e}) by {facts['solver']}.",
         ]
         if "support_vectors" in facts:

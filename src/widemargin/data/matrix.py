@@ -1,5 +1,6 @@
 """What a user calls a matrix, as a dense or CSR array that can be computed with."""
 
+import os
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,6 +20,7 @@ def as_matrix(X: Any) -> Matrix:
     ValueError if X is no matrix of real numbers with a row and a column, has masked
     entries, or is a sparse matrix whose index arrays point outside of it.
     """
+    refuse_path(X)
     if not sparse.issparse(X):
         X = _as_array(X)
     if X.ndim != 2 or X.dtype.kind not in "fiubO":
@@ -28,6 +30,16 @@ def as_matrix(X: Any) -> Matrix:
             f"X must have at least one row and one column. Got shape {X.shape} instead."
         )
     return _as_csr(X) if sparse.issparse(X) else _as_computable(X)
+
+
+def refuse_path(X: Any) -> None:
+    """Refuse the name of a file in the place of its rows."""
+    if isinstance(X, str | os.PathLike):
+        name = os.fspath(X)
+        raise TypeError(
+            f"X must be a matrix or Rows. Got the name {name!r} instead: "
+            f"open_rows({name!r}) opens a file."
+        )
 
 
 def column_names(X: Any) -> list[str] | None:

@@ -1,5 +1,6 @@
 """What frames a fit: its limits and data are checked, a failure leaves no trace."""
 
+import datetime as dt
 import functools
 import inspect
 import warnings
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from widemargin.data.distributed import is_collection
-from widemargin.data.matrix import column_names
+from widemargin.data.matrix import column_names, refuse_path
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.words import encoded
@@ -143,6 +144,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
             "LinearSVC, LinearSVR and SVC with a rank are fitted. X.compute() brings "
             "it here."
         )
+    refuse_path(X)
     if not reset:  # words of a table, where a fit had a column for each of them
         X = encoded(X, vars(estimator).get("feature_names_in_"))
     table = X = _without_objects(estimator, X, reset)
@@ -177,33 +179,35 @@ def _validated(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Any:
             accept_sparse="csr",
             accept_large_sparse=True,
         )
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # a TypeError where dates meet numbers
         _refuse_words(X, error)
         raise
 
 
-def _refuse_words(X: Any, error: ValueError) -> None:
+def _refuse_words(X: Any, error: Exception) -> None:
     """Name the first column of a table that holds no numbers, if that is the error."""
     for name in column_names(X) or ():
-        try:
-            np.asarray(X[name], dtype=np.float64)
-        except (TypeError, ValueError):
-            found = str(next(iter(X[name])))
+        if np.asarray(X[name]).dtype.kind in "fiub":
+            continue
+        found = next((x for x in X[name] if not _is_number(x)), None)
+        if found is not None:
+            is_time = isinstance(found, dt.date | dt.timedelta)
+            of = "times (days since the first)" if is_time else "words (OneHotEncoder)"
             raise ValueError(
-                f"X must hold numbers only. Got {found!r} in column {name!r} instead: "
-                "leave it out, or make numbers of words (OneHotEncoder)."
+                f"X must hold numbers only. Got {str(found)!r} in column {name!r} "
+                f"instead: leave it out, or make numbers of {of}."
             ) from error
     _refuse_words_of_array(X, error)
 
 
-def _refuse_words_of_array(X: Any, error: ValueError) -> None:
+def _refuse_words_of_array(X: Any, error: Exception) -> None:
     """Name the first entry of an array or a list that is a word, if that is wrong."""
     if not str(error).startswith(_OF_WORDS):
         return
     if (found := np.asarray(X)).dtype.kind not in "OU":
         return
     for place, value in np.ndenumerate(found):
-        if not _is_word(value):
+        if not isinstance(value, str) or _is_number(value):
             continue
         if found.ndim == 1:
             raise ValueError(
@@ -215,15 +219,20 @@ def _refuse_words_of_array(X: Any, error: ValueError) -> None:
             f"column {place[1]} instead: leave the column out, or make numbers of "
             "words (OneHotEncoder)."
         ) from error
+    if found.ndim == 2 and found.dtype.kind == "U":
+        raise ValueError(
+            f"X must hold numbers only. Got the text {str(found.flat[0])!r} instead: "
+            "X.astype(float) makes numbers of it."
+        ) from error
 
 
-def _is_word(value: Any) -> bool:
-    """Whether an entry is text that is no number."""
+def _is_number(value: Any) -> bool:
+    """Whether an entry is a number, or text that is one, or is missing."""
     try:
         float(value)
     except (TypeError, ValueError):
-        return isinstance(value, str)
-    return False
+        return value is None or type(value).__name__ in ("NAType", "NaTType")
+    return True
 
 
 def _without_objects(estimator: Any, X: Any, reset: bool) -> Any:

@@ -48,7 +48,8 @@ Index = NDArray[np.intp]
 
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
-# Bytes of the samples of a block up to which they wait for the next one.
+# Bytes of the samples of a block up to which they wait for the next one, where the
+# limit has room for them.
 KEPT_SAMPLES = 16 << 20
 # The most rows, dense or kept, whose sum is one of the dtype.
 TOGETHER = 8
@@ -81,11 +82,14 @@ class Engine(Protocol):
     reads_kept : bool
         Whether sums may take rows of K that were stored: not where those of `compute`
         have other roundings, and less of them.
+    blocks_bytes : int
+        Bytes of a block, the one before it, and samples that wait for the next one.
     """
 
     cost: float
     n_bytes: int
     reads_kept: bool
+    blocks_bytes: int
 
     @property
     def roundings(self) -> int:
@@ -183,6 +187,8 @@ def is_rough(layout: Layout, kernel: Kernel, X: Any, diagonal: Vector) -> bool:
 class CoreEngine:
     """Values of a kernel that the core knows."""
 
+    blocks_bytes = 0
+
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._n_jobs = X, kernel, n_jobs
         self._layout = Layout(kernel.form, X, dtype)
@@ -273,7 +279,8 @@ class CoreEngine:
                 samples.replace(self._X, J, before)
             else:  # its threads are used again
                 samples = self._samples_of(J, samples.parts)
-        if samples.n_bytes <= KEPT_SAMPLES:
+        room = self.blocks_bytes - 2 * self._layout.dtype.itemsize * len(J) ** 2
+        if samples.n_bytes <= min(KEPT_SAMPLES, room):
             self._of_block = samples, J.copy()
         return samples
 
@@ -414,7 +421,7 @@ class GivenEngine(ABC):
     """Values of the user's, taken as they are: of a callable, or of a matrix."""
 
     cost = np.inf
-    n_bytes = 0
+    n_bytes = blocks_bytes = 0
     reads_kept = True
     roundings = TOGETHER + 2
 

@@ -143,7 +143,8 @@ class Columns:
                 f"Got {self.limit:,} instead. A low rank (rank=300) takes less."
             )
         block_rows = math.isqrt(room // (8 * size))
-        room -= room // 4
+        source.blocks_bytes = room // 4
+        room -= source.blocks_bytes
         # The samples of rows in focus are packed again.
         share = FOCUS_OF_KEPT if _worth_of(source) < 1 else FOCUS_SHARE
         focus = source.n_bytes * padded(int(share * self.shape[0])) // width

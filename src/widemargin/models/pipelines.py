@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -42,11 +42,7 @@ def _scaling_of(step: Any, n: int, check: Checker) -> Scaling:
     """The map of a step of a pipeline."""
     kind = type(step).__name__
     if kind not in _READERS or not type(step).__module__.startswith("sklearn."):
-        expected = (
-            f"have no other steps before the estimator than {', '.join(_READERS)}"
-        )
-        steps = [type(part).__name__ for _, part in getattr(step, "steps", ())]
-        check.refuse_part("model", expected, f"a step {kind}{_listed(steps)}")
+        _refuse_step(step, check)
     if not hasattr(step, "n_features_in_"):
         check.refuse_part("model", "have fitted steps", f"a {kind} that is not")
     if getattr(step, "clip", False):
@@ -59,9 +55,15 @@ def _scaling_of(step: Any, n: int, check: Checker) -> Scaling:
     return Scaling(shift, one if scale is None else np.array(scale, np.float64))
 
 
-def _listed(kinds: Sequence[str]) -> str:
-    """The steps of a pipeline inside of another one, in parentheses."""
-    return f" ({', '.join(kinds)})" if kinds else ""
+def _refuse_step(step: Any, check: Checker) -> NoReturn:
+    """Refuse a step that no model holds; says what to do instead."""
+    parts = [type(part).__name__ for _, part in getattr(step, "steps", ())]
+    kind, inside = type(step).__name__, f" ({', '.join(parts)})" if parts else ""
+    hint = " Save pipeline[-1] alone, for rows of pipeline[:-1].transform(X)"
+    if any("Imputer" in name for name in (kind, *parts)):
+        hint += ", or fill what is missing in the table, before the pipeline"
+    expected = f"have no other steps before the estimator than {', '.join(_READERS)}"
+    check.refuse_part("model", expected, f"a step {kind}{inside}", f"{hint}.")
 
 
 def of_columns(step: Any, n: int, check: Checker) -> tuple[list[str], Scaling]:
