@@ -209,17 +209,20 @@ double dense_reach(const Matrix<const Real>& X, const Array<const double>& cente
   return rows.products.reach(rows.X, center.data(), absolute);
 }
 
-// G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G.
+// G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G; made in float32 where `rough`.
 template <class Real>
 void dense_gram(const Matrix<const Real>& X, const Array<const double>& d, const Matrix<double>& G,
-                int simd) {
+                int simd, bool rough) {
   const auto rows = dense_rows(X, simd);
   const std::size_t n = X.shape(1), order = G.shape(0);
   require(d.size() == X.shape(0) && G.shape(1) == order && (order == n || order == n + 1));
   const nb::gil_scoped_release release;
-  widemargin::DenseGram matrix(rows);
-  matrix.add(0, rows.rows(), d.data());
-  matrix.write(G.data(), order);
+  const auto make = [&]<typename Sum>(Sum) {
+    widemargin::DenseGram<Sum, widemargin::FusedDense<Real>> matrix(rows);
+    matrix.add(0, rows.rows(), d.data());
+    matrix.write(G.data(), order);
+  };
+  rough ? make(0.0f) : make(0.0);
 }
 
 using Ahead = std::tuple<double, std::size_t, double, double>;
@@ -229,7 +232,7 @@ std::tuple<double, double, double, std::size_t, std::size_t> penalty_sweep(
     const Array<const double>& C, const std::optional<Array<const double>>& multiplier, double s,
     const Array<double>& f, const std::optional<Array<double>>& alpha, const Array<double>& g,
     const std::optional<Array<std::uint8_t>>& counted, const std::optional<Array<double>>& d,
-    const std::optional<Matrix<double>>& gram) {
+    const std::optional<Matrix<double>>& gram, bool rough) {
   const auto rows = penalty_rows(C, multiplier, s, f);
   const std::size_t k = rows.k, width = A.width();
   require(k == A.rows() && (!alpha || alpha->size() == k) && g.size() == width &&
@@ -238,7 +241,8 @@ std::tuple<double, double, double, std::size_t, std::size_t> penalty_sweep(
           (!gram || (counted && gram->shape(0) == width && gram->shape(1) == width)));
   const nb::gil_scoped_release release;
   const auto [sums, found] = widemargin::penalty_sweep(
-      A, span(v), rows, {f.data(), data(alpha), span(g), data(counted), data(d), data(gram)});
+      A, span(v), rows,
+      {f.data(), data(alpha), span(g), data(counted), data(d), data(gram), rough});
   return {sums.losses, sums.linear, sums.value, found.active, found.changed};
 }
 
@@ -296,7 +300,7 @@ void bind_sweeps(nb::module_& m) {
   m.def("penalty_sweep", &penalty_sweep, "A"_a, "v"_a.none(), "C"_a, "multiplier"_a.none(), "s"_a,
         "f"_a.noconvert(), "alpha"_a.noconvert().none(), "g"_a.noconvert(),
         "counted"_a.noconvert().none() = nb::none(), "d"_a.noconvert().none() = nb::none(),
-        "gram"_a.noconvert().none() = nb::none());
+        "gram"_a.noconvert().none() = nb::none(), "rough"_a = false);
   m.def("predict_sweep", &predict_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "clip"_a,
         "G"_a.noconvert(), "hinge"_a);
   m.def("correct_sweep", &correct_sweep, "A"_a, "dv"_a, "C"_a, "vectors"_a.noconvert(), "target"_a,
@@ -326,8 +330,8 @@ void bind_dense(nb::module_& m) {
         "squares"_a.noconvert(), "simd"_a = -1);
   m.def("dense_reach", &dense_reach<Real>, "X"_a.noconvert(), "center"_a, "absolute"_a,
         "simd"_a = -1);
-  m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(),
-        "simd"_a = -1);
+  m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(), "simd"_a = -1,
+        "rough"_a = false);
   bind_dense_block<Real, double>(m);
   bind_dense_block<Real, std::int8_t>(m);
 }

@@ -2,23 +2,25 @@
 // functions of the standard library.
 #include "dense.hpp"
 
+#include "vectors.hpp"
+
 namespace widemargin::WIDEMARGIN_SIMD {
 namespace {
 
 // Sums are kept in this many lanes whatever the vector width, so that instruction sets agree up to
 // fused multiply-add.
-constexpr std::size_t kLanes = 8;
+constexpr std::size_t kSums = 8;
 // Rows that share the loads of w, or of the sums.
 constexpr std::size_t kTogether = 4;
 
 template <std::size_t together, typename Real>
 inline void dots(const Real* const* x, std::size_t n, const double* w, double* out) {
-  double lanes[together][kLanes] = {};
+  double lanes[together][kSums] = {};
   std::size_t j = 0;
-  for (; j + kLanes <= n; j += kLanes) {
+  for (; j + kSums <= n; j += kSums) {
     for (std::size_t r = 0; r < together; ++r) {
 #pragma omp simd
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
+      for (std::size_t lane = 0; lane < kSums; ++lane)
         lanes[r][lane] += static_cast<double>(x[r][j + lane]) * w[j + lane];
     }
   }
@@ -115,69 +117,122 @@ double reach(const DenseView<Real>& X, const double* center, bool absolute) {
   return most;
 }
 
-// Rows of a tile: as many sums as the registers hold, and enough to hide their latency.
-#ifdef __AVX512F__
-constexpr std::size_t kTileRows = 8;
-#else
-constexpr std::size_t kTileRows = 4;
-#endif
+// Rows of a tile of sums: with up to three vectors of columns, as many as the registers hold, which
+// hide the latency and share the loads. Loops over them are unrolled lest they lie in memory.
+constexpr std::size_t kTileRows = kVectorBytes == 64 ? 8 : 4;
 
-// G += L' R of `rows` packed rows: a tile of sums at a time, on and above the diagonal.
-inline void add_tiles(const double* L, const double* R, std::size_t rows, std::size_t width,
-                      double* G) {
-  for (std::size_t i = 0; i < width; i += kTileRows) {
-    for (std::size_t j = i / kTile * kTile; j < width; j += kTile) {
-      double sums[kTileRows][kTile] = {};
-      for (std::size_t r = 0; r < rows; ++r) {
-        const double *l = L + r * width + i, *x = R + r * width + j;
-        for (std::size_t a = 0; a < kTileRows; ++a) {
-          const double la = l[a];
-#pragma omp simd
-          for (std::size_t lane = 0; lane < kTile; ++lane) sums[a][lane] += la * x[lane];
-        }
-      }
-      for (std::size_t a = 0; a < kTileRows; ++a) {
-        double* g = G + (i + a) * width + j;
-#pragma omp simd
-        for (std::size_t lane = 0; lane < kTile; ++lane) g[lane] += sums[a][lane];
+// Add to numbers in float64.
+inline void add(double* total, Vector<double> sums) { store(total, load(total) + sums); }
+inline void add(double* total, Vector<float> sums) {
+  typedef double Wide __attribute__((vector_size(2 * kVectorBytes)));
+  const Wide wide = __builtin_convertvector(sums, Wide);
+  Vector<double> half[2];
+  __builtin_memcpy(half, &wide, sizeof(wide));
+  add(total, half[0]);
+  add(total + kLanes<double>, half[1]);
+}
+
+// G += L' R of `rows` packed rows: the tile at (i, j).
+template <std::size_t vectors, typename Sum>
+inline void add_tile(const Sum* L, const Sum* R, std::size_t rows, std::size_t width, double* G) {
+  constexpr std::size_t lanes = kLanes<Sum>;
+  Vector<Sum> sums[kTileRows][vectors];
+#pragma GCC unroll 8
+  for (std::size_t a = 0; a < kTileRows; ++a)
+#pragma GCC unroll 8
+    for (std::size_t b = 0; b < vectors; ++b) sums[a][b] = Vector<Sum>{};
+  for (std::size_t r = 0; r < rows; ++r) {
+    Vector<Sum> x[vectors];
+#pragma GCC unroll 8
+    for (std::size_t b = 0; b < vectors; ++b) x[b] = load(R + r * width + b * lanes);
+#pragma GCC unroll 8
+    for (std::size_t a = 0; a < kTileRows; ++a)
+#pragma GCC unroll 8
+      for (std::size_t b = 0; b < vectors; ++b) sums[a][b] += L[r * width + a] * x[b];
+  }
+#pragma GCC unroll 8
+  for (std::size_t a = 0; a < kTileRows; ++a)
+#pragma GCC unroll 8
+    for (std::size_t b = 0; b < vectors; ++b) add(G + a * width + b * lanes, sums[a][b]);
+}
+
+// All tiles on and above the diagonal, and c += L' 1.
+template <typename Sum>
+void flush(std::size_t n, GramParts<Sum>& parts) {
+  constexpr std::size_t lanes = kLanes<Sum>;
+  const std::size_t width = padded<Sum>(n), rows = parts.packed;
+  const Sum *L = parts.work, *R = L + packed_rows<Sum>(n) * width;
+  for (std::size_t i = 0; i < n; i += kTileRows) {
+    for (std::size_t j = i / lanes * lanes; j < width;) {
+      const std::size_t left = (width - j) / lanes;
+      double* G = parts.G + i * width + j;
+      if (left == 3 || left > 4) {
+        add_tile<3>(L + i, R + j, rows, width, G);
+        j += 3 * lanes;
+      } else if (left > 1) {
+        add_tile<2>(L + i, R + j, rows, width, G);
+        j += 2 * lanes;
+      } else {
+        add_tile<1>(L + i, R + j, rows, width, G);
+        j += lanes;
       }
     }
   }
+  for (std::size_t j = 0; j < width; j += lanes) {
+    Vector<Sum> sums[kTogether] = {};
+    std::size_t r = 0;
+    for (; r + kTogether <= rows; r += kTogether)
+#pragma GCC unroll 4
+      for (std::size_t a = 0; a < kTogether; ++a) sums[a] += load(L + (r + a) * width + j);
+    for (; r < rows; ++r) sums[0] += load(L + r * width + j);
+    add(parts.c + j, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+  }
+  parts.packed = 0;
 }
 
-inline void flush(std::size_t n, const double* work, std::size_t packed, double* G) {
-  const std::size_t width = padded(n);
-  add_tiles(work, work + packed_rows(n) * width, packed, width, G);
+// A weight as a Sum. One that float32 cannot hold makes a matrix that is not finite.
+template <typename Sum>
+inline Sum weight(double d) {
+  const double size = __builtin_fabs(d);
+  if (sizeof(Sum) == sizeof(double) || (size >= __FLT_MIN__ && size <= __FLT_MAX__))
+    return static_cast<Sum>(d);
+  return static_cast<Sum>(__builtin_inf());
 }
 
-template <typename Real>
-std::size_t gram(const DenseView<Real>& X, const double* d, double* work, std::size_t packed,
-                 double* G, double* c) {
-  const std::size_t width = padded(X.n), most = packed_rows(X.n);
-  double *L = work, *R = work + most * width;
+template <typename Real, typename Sum>
+void add_to_gram(const DenseView<Real>& X, const double* d, GramParts<Sum>& parts) {
+  constexpr std::size_t lanes = kLanes<Sum>;
+  typedef Real Reals __attribute__((vector_size(lanes * sizeof(Real))));
+  const std::size_t width = padded<Sum>(X.n), most = packed_rows<Sum>(X.n);
   for (std::size_t i = 0; i < X.k; ++i) {
-    const double di = d[i];
-    if (di == 0.0) continue;
+    if (d[i] == 0.0) continue;
+    const Sum di = weight<Sum>(d[i]);
     const Real* x = X.data + i * X.n;
-    double *l = L + packed * width, *r = R + packed * width;
-#pragma omp simd
-    for (std::size_t j = 0; j < X.n; ++j) {
-      const double xj = static_cast<double>(x[j]), lj = di * xj;
-      r[j] = xj;
-      l[j] = lj;
-      c[j] += lj;
+    Sum *l = parts.work + parts.packed * width, *r = l + most * width;
+    std::size_t j = 0;
+    for (; j + lanes <= X.n; j += lanes) {
+      Reals some;
+      __builtin_memcpy(&some, x + j, sizeof(some));
+      const Vector<Sum> xj = __builtin_convertvector(some, Vector<Sum>);
+      store(r + j, xj);
+      store(l + j, di * xj);
     }
-    if (++packed == most) {
-      flush(X.n, work, packed, G);
-      packed = 0;
+    for (; j < X.n; ++j) {
+      r[j] = static_cast<Sum>(x[j]);
+      l[j] = di * r[j];
     }
+    if (++parts.packed == most) flush<Sum>(X.n, parts);
   }
-  return packed;
 }
 
 template <typename Real>
 DenseProducts<Real> products() {
-  return {&matvec<Real>, &rmatvec<Real>, &column_sums<Real>, &reach<Real>, &gram<Real>, &flush};
+  return {&matvec<Real>,
+          &rmatvec<Real>,
+          &column_sums<Real>,
+          &reach<Real>,
+          {&add_to_gram<Real, double>, &flush<double>},
+          {&add_to_gram<Real, float>, &flush<float>}};
 }
 
 }  // namespace

@@ -15,16 +15,43 @@ struct DenseView {
   std::size_t n;
 };
 
-// Columns padded to whole tiles of a Gram matrix, and the rows that are packed for one pass over
-// its tiles: both copies of them stay in the first-level cache, beside the rows.
-constexpr std::size_t kTile = 8, kPackBytes = 16384, kPackRows = 64;
-static constexpr std::size_t padded(std::size_t n) { return (n + kTile - 1) / kTile * kTile; }
-static constexpr std::size_t packed_rows(std::size_t n) {
-  const std::size_t rows = kPackBytes / (16 * padded(n) + 1);
-  return rows < 8 ? 8 : (rows > kPackRows ? kPackRows : rows);
+// A weighted Gram matrix is made of packed rows, whose products are added up in blocks as Sum:
+// float where rounding may be some 1e-7 of its trace, in half of the time. Then the blocks are, in
+// float64. Columns are padded to whole vectors. Both copies of the rows of a block stay in the
+// first-level cache, beside the rows; of many columns, which fewer rows would not pay for, in the
+// second (benchmarks/core/sweeps.py).
+constexpr std::size_t kLineBytes = 64, kPackBytes = 16384, kLeastRows = 32, kMostRows = 64;
+template <typename Sum>
+static constexpr std::size_t padded(std::size_t n) {
+  constexpr std::size_t lanes = kLineBytes / sizeof(Sum);
+  return (n + lanes - 1) / lanes * lanes;
 }
-// Numbers that `gram` needs to work with: the packed rows twice.
-static constexpr std::size_t gram_work(std::size_t n) { return 2 * packed_rows(n) * padded(n); }
+template <typename Sum>
+static constexpr std::size_t packed_rows(std::size_t n) {
+  const std::size_t rows = kPackBytes / (2 * sizeof(Sum) * padded<Sum>(n) + 1);
+  return rows < kLeastRows ? kLeastRows : (rows > kMostRows ? kMostRows : rows);
+}
+
+// What a Gram matrix is made in: the packed rows times d, the packed rows, of gram_work(n) zeros at
+// first and aligned to kLineBytes; how many of them; X' diag(d) X, padded(n) x padded(n), of which
+// only what is on and above the diagonal; X' d, padded(n).
+template <typename Sum>
+static constexpr std::size_t gram_work(std::size_t n) {
+  return 2 * packed_rows<Sum>(n) * padded<Sum>(n);
+}
+template <typename Sum>
+struct GramParts {
+  Sum* work;
+  std::size_t packed;
+  double* G;
+  double* c;
+};
+template <typename Real, typename Sum>
+struct GramProducts {
+  // Add rows: those with d = 0 cost nothing. The last ones stay packed until `flush`.
+  void (*add)(const DenseView<Real>& X, const double* d, GramParts<Sum>& parts);
+  void (*flush)(std::size_t n, GramParts<Sum>& parts);
+};
 
 // The functions of one instruction set for one type of entries.
 template <typename Real>
@@ -34,13 +61,16 @@ struct DenseProducts {
   void (*column_sums)(const DenseView<Real>& X, double* sums, double* squares);  // +=
   // The largest |x - center|^2 of the rows, or |x - center|_1.
   double (*reach)(const DenseView<Real>& X, const double* center, bool absolute);
-  // G += X' diag(d) X, and c += X' d: G of padded(n) x padded(n), c of padded(n). Only the tiles on
-  // and above the diagonal. Rows with d = 0 cost nothing. The last rows stay packed in `work`,
-  // which begins as gram_work(n) zeros, until `flush`; returns how many of them, and is given it
-  // again.
-  std::size_t (*gram)(const DenseView<Real>& X, const double* d, double* work, std::size_t packed,
-                      double* G, double* c);
-  void (*flush)(std::size_t n, const double* work, std::size_t packed, double* G);
+  GramProducts<Real, double> fine_gram;
+  GramProducts<Real, float> rough_gram;
+
+  template <typename Sum>
+  const auto& gram() const {
+    if constexpr (sizeof(Sum) == sizeof(float))
+      return rough_gram;
+    else
+      return fine_gram;
+  }
 };
 
 struct DenseTable {

@@ -68,7 +68,7 @@ struct Point {
 // A'DA of the rows of X whose D is not zero, whatever their labels.
 void add_gram(const FusedDense<double>& X, const Numbers& d, std::size_t order, Numbers& gram) {
   Numbers change(order * order);
-  DenseGram matrix(X);
+  DenseGram<double, FusedDense<double>> matrix(X);
   matrix.add(0, d.size(), d.data());
   matrix.write(change.data(), order);
   for (std::size_t i = 0; i < gram.size(); ++i) gram[i] += change[i];

@@ -40,28 +40,32 @@ struct Block {
   }
 };
 
-// Weighted Gram matrix [X 1]' diag(d) [X 1], or X' diag(d) X, of dense rows by chunks.
-template <typename Real>
+// Weighted Gram matrix [X 1]' diag(d) [X 1], or X' diag(d) X, of dense rows by chunks, with
+// products added up as Sum: see dense.hpp.
+template <typename Sum, typename Rows>
 class DenseGram {
  public:
-  explicit DenseGram(const FusedDense<Real>& X)
+  explicit DenseGram(const Rows& X)
       : X_(X),
-        width_(padded(X.columns())),
-        work_(gram_work(X.columns())),
+        width_(padded<Sum>(X.columns())),
+        work_(gram_work<Sum>(X.columns()) + kLineBytes / sizeof(Sum)),
         tiles_(width_ * width_),
-        border_(width_) {}
+        border_(width_) {
+    const auto offset = reinterpret_cast<std::uintptr_t>(work_.data()) % kLineBytes;
+    Sum* aligned = work_.data() + (offset ? (kLineBytes - offset) / sizeof(Sum) : 0);
+    parts_ = {aligned, 0, tiles_.data(), border_.data()};
+  }
 
   // Add the rows begin .. end - 1.
   void add(std::size_t begin, std::size_t end, const double* d) {
-    packed_ = X_.products.gram(X_.slice(begin, end), d, work_.data(), packed_, tiles_.data(),
-                               border_.data());
+    X_.products.template gram<Sum>().add(X_.slice(begin, end), d, parts_);
     for (std::size_t i = 0; i < end - begin; ++i) corner_ += d[i];
   }
 
   // Write the matrix of order n, or n + 1 with the intercept.
   void write(double* out, std::size_t order) {
     const std::size_t n = X_.columns();
-    X_.products.flush(n, work_.data(), packed_, tiles_.data());
+    X_.products.template gram<Sum>().flush(n, parts_);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = i; j < n; ++j)
         out[i * order + j] = out[j * order + i] = tiles_[i * width_ + j];
@@ -71,21 +75,23 @@ class DenseGram {
   }
 
  private:
-  const FusedDense<Real>& X_;
-  std::size_t width_, packed_ = 0;
-  std::vector<double> work_, tiles_, border_;
+  const Rows& X_;
+  std::size_t width_;
+  std::vector<Sum> work_;
+  std::vector<double> tiles_, border_;
+  GramParts<Sum> parts_{};
   double corner_ = 0.0;
 };
 
 // step(begin, end, z, u, matrix) as in fused_sweep, where `matrix` is called with (begin, end, d)
 // and adds A'diag(d)A of these rows to `gram`: of dense rows only.
-template <std::size_t columns, typename Step>
+template <std::size_t columns, typename Sum, typename Step>
 void gram_sweep(const Block& A, std::span<const double> v, std::span<double> G, double* gram,
                 Step step) {
   std::visit(
       [&]<typename Rows>(const Rows& X) {
         if constexpr (requires { X.products; }) {
-          DenseGram matrix(X);
+          DenseGram<Sum, Rows> matrix(X);
           fused_sweep<columns>(X, A.y, v, G,
                                [&](std::size_t begin, std::size_t end, const double* z, auto& u) {
                                  matrix.add(begin, end, step(begin, end, z, u));
@@ -100,7 +106,7 @@ void gram_sweep(const Block& A, std::span<const double> v, std::span<double> G, 
 
 // Where a penalty_sweep writes: scores f, perhaps alpha, and the sums g += A'alpha. With `counted`
 // it also finds d, the change of D since these rows were counted, and writes it where `d` is not
-// null, and A'diag(d)A to `gram` where that is not null.
+// null, and A'diag(d)A to `gram` where that is not null: made in float32 where it may be `rough`.
 struct PenaltyOut {
   double* f;
   double* alpha;
@@ -108,6 +114,7 @@ struct PenaltyOut {
   std::uint8_t* counted;
   double* d;
   double* gram;
+  bool rough = false;
 };
 
 // Scores f = A v (as they are where v is empty), alpha, and their sums.
@@ -132,8 +139,10 @@ inline std::pair<PenaltySums, CountedRows> penalty_sweep(const Block& A, std::sp
     found.changed += counted.changed;
     return d;
   };
-  if (out.gram)
-    gram_sweep<1>(A, v, out.g, out.gram, step);
+  if (out.gram && out.rough)
+    gram_sweep<1, float>(A, v, out.g, out.gram, step);
+  else if (out.gram)
+    gram_sweep<1, double>(A, v, out.g, out.gram, step);
   else
     A.sweep<1>(v, out.g, step);
   return {total, found};
@@ -183,7 +192,7 @@ inline void normal_sweep(const Block& A, const RowVectors& all, std::span<double
     return all.d + begin;
   };
   if (gram)
-    gram_sweep<3>(A, {}, G, gram, step);
+    gram_sweep<3, double>(A, {}, G, gram, step);
   else
     A.sweep<3>({}, G, step);
 }

@@ -171,9 +171,11 @@ def dense_gram():
                     slow = seconds(linalg._blas_gram, X, d)
                 fast = seconds(_core.dense_gram, X, d, G)
                 rate = np.count_nonzero(d) * n * (n + 1) / fast / 1e9
+                rough = seconds(_core.dense_gram, X, d, G, -1, True)
                 print(
                     f"  n = {n:4} {dtype}, {share:4.0%} of the rows:   "
-                    f"{slow / fast:4.1f}   {rate:4.0f} GF/s"
+                    f"{slow / fast:4.1f}   {rate:4.0f} GF/s, "
+                    f"{fast / rough:4.2f} times as fast in float32"
                 )
 
 

@@ -76,7 +76,9 @@ def normal_sweep(
     gram: Vector | None,
     hinge: bool,
 ) -> None: ...
-def dense_gram(X: NDArray[Any], d: Vector, G: Vector, simd: int = -1) -> None: ...
+def dense_gram(
+    X: NDArray[Any], d: Vector, G: Vector, simd: int = -1, rough: bool = False
+) -> None: ...
 def dense_column_sums(
     X: NDArray[Any], sums: Vector, squares: Vector, simd: int = -1
 ) -> None: ...
@@ -97,6 +99,7 @@ def penalty_sweep(
     counted: NDArray[np.uint8] | None = None,
     d: Vector | None = None,
     gram: Vector | None = None,
+    rough: bool = False,
 ) -> tuple[float, float, float, int, int]: ...
 def penalty_slope(
     C: Vector,

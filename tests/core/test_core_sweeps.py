@@ -109,6 +109,31 @@ def test_dense_gram(dtype, shape, simd):
         np.testing.assert_array_equal(G, G.T)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (70, 9), (301, 33), (500, 129)])
+@pytest.mark.parametrize("simd", SIMD)
+def test_a_rough_dense_gram_adds_short_blocks_up_in_float64(dtype, shape, simd):
+    """So that it loses a digit of float32, however many rows there are."""
+    X, (k, n) = dense(*shape, dtype), shape
+    d = np.random.default_rng(6).normal(size=k)
+    A = np.c_[np.tile(X, (20, 1)), np.ones(20 * k)].astype(float)
+    G = np.full((n + 1, n + 1), np.nan)
+    _core.dense_gram(np.tile(X, (20, 1)), np.tile(d, 20), G, simd, True)
+    d = np.tile(d, 20)
+    root = np.sqrt(A.T**2 @ np.abs(d))
+    expected = A.T @ (d[:, None] * A)
+    np.testing.assert_array_less(np.abs(G - expected), 4e-7 * np.outer(root, root))
+    np.testing.assert_array_equal(G, G.T)
+    assert k < 70 or (expected != G).any()
+
+
+@pytest.mark.parametrize("weight", [1e-60, -1e-60, 1e60])
+def test_weights_that_float32_cannot_hold_make_no_rough_gram(weight):
+    G = np.empty((2, 2))
+    _core.dense_gram(np.full((3, 2), 1.0), np.full(3, weight), G, rough=True)
+    assert not np.isfinite(G.trace())
+
+
 @pytest.mark.parametrize("n", [5, 150])
 @pytest.mark.parametrize("convert", [np.array, np.asfortranarray, sparse.csr_array])
 def test_weights_of_a_gram_matrix_may_have_either_sign(convert, n):
@@ -122,10 +147,11 @@ def test_weights_of_a_gram_matrix_may_have_either_sign(convert, n):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_a_gram_matrix_in_float32_loses_its_digits_of_the_trace(dtype, intercept):
+@pytest.mark.parametrize("n", [40, 150])
+def test_a_gram_matrix_in_float32_loses_its_digits_of_the_trace(dtype, intercept, n):
     rng = np.random.default_rng(4)
-    X, d = (9.0 * rng.random((600, 150))).astype(dtype), rng.normal(size=600)
-    A = np.c_[X, np.ones(600)][:, : 150 + intercept].astype(float)
+    X, d = (9.0 * rng.random((600, n))).astype(dtype), rng.normal(size=600)
+    A = np.c_[X, np.ones(600)][:, : n + intercept].astype(float)
     expected = A.T @ (d[:, None] * A)
     found = linalg.gram(X, d, intercept, np.float32)
     assert found.dtype == np.float64
@@ -240,6 +266,11 @@ def test_penalty_sweep_counts_its_rows(simd, kind, intercept, hinge, k, n):
     np.testing.assert_array_equal(d, C * (inside.astype(float) - before))
     if gram is not None:
         np.testing.assert_allclose(gram, A.T @ (d[:, None] * A), atol=1e-10)
+        counted, rough = before.astype(np.uint8), np.empty_like(gram)
+        _core.penalty_sweep(
+            block, v, C, multiplier, s, f, None, g, counted, None, rough, True
+        )
+        np.testing.assert_allclose(rough, gram, atol=3e-7 * (A.T**2 @ C).sum())
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])

@@ -137,7 +137,7 @@ def gram(
     """Weighted Gram matrix block' diag(d) block: (n, n) float64.
 
     With ``intercept`` of [block 1], (n + 1, n + 1). Costs what the rows with d != 0
-    cost. BLAS makes it in the ``dtype``: float32 takes half of the time, and loses
+    cost. Dense rows make it in the ``dtype``: float32 takes half of the time, and loses
     about 6e-8 of its trace, or all where that is beyond 1e38.
     """
     if sparse.issparse(block):
@@ -149,7 +149,7 @@ def gram(
         return out
     if _has_core_gram(block):
         out = np.empty((block.shape[1] + intercept,) * 2)
-        _core.dense_gram(block, d, out)
+        _core.dense_gram(block, d, out, rough=dtype is np.float32)
         return out
     if isinstance(block, SignedBlock):
         inner = block.gram(d, dtype)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin import Problem, solve
+from widemargin import Problem, _core, solve
 from widemargin.numerics import linalg
 from widemargin.solvers.linear import newton
 
@@ -83,3 +83,22 @@ def test_matrices_are_float32_until_rounding_matters(
     dtypes.clear()
     assert solve(Problem(X, y, 1e4, loss), solver, tol=1e-9).status == "solved"
     assert dtypes[-1] is np.float64
+
+
+@pytest.mark.parametrize(("C", "rough"), [(1e-2, True), (1e4, False)])
+def test_matrices_of_few_columns_are_float32_where_a_sample_says_so(
+    C, rough, monkeypatch
+):
+    found, sweep = [], _core.penalty_sweep
+
+    def noted(*arguments):
+        found.append(arguments[-1] is True)
+        return sweep(*arguments)
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(51_000, 4))
+    y = np.where(X @ np.ones(4) + rng.normal(size=len(X)) > 0.0, 1.0, -1.0)
+    problem = Problem(X, y, C, "squared_hinge")
+    monkeypatch.setattr(newton._core, "penalty_sweep", noted)
+    assert solve(problem, "active_set", tol=1e-9).status == "solved"
+    assert (True in found) == rough

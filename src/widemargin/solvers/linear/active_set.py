@@ -165,8 +165,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """The sample or the published algorithm, then Newton's steps on all rows."""
-        numbers = itertools.count()
-        v = np.zeros(problem.A.shape[1])
+        numbers, s = itertools.count(), problem.pointwise.curvature
+        v, single = np.zeros(problem.A.shape[1]), None
         if start is not None:
             v = start.v.copy()
         elif self.mode == "asvm":
@@ -178,11 +178,12 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             zero = v
             for piece, point in _sampled(problem):
                 yield _step(next(numbers), unseen(problem, zero), piece)
-                v = point.v
+                v, single = point.v, piece.takes_single(s)
             if v.any():  # in case there is no time for a sweep of all rows
                 yield _step(next(numbers), unseen(problem, v), piece)
-        piece = Piece(problem.A, problem.state(), problem.R, bounded=False)
-        s = problem.pointwise.curvature
+        piece = Piece(
+            problem.A, problem.state(), problem.R, bounded=False, single=single
+        )
         point = piece.evaluate(v, s)
         piece.accept()
         idle, before, is_exact = 0, 0.0, problem.A.shape[1] <= DENSE_ORDER

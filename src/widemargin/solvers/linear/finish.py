@@ -60,7 +60,7 @@ class Finish:
             problem.state(),
             problem.R,
             bounded=self._bounded,
-            exact=True,
+            single=False,
         )
         self._given = state
         if self._bounded:

@@ -128,8 +128,9 @@ class Piece:
     bounded : bool
         Whether alpha <= C; else the loss is its own augmented Lagrangian, with its
         curvature as the penalty, and no rows are fixed.
-    exact : bool
-        Whether Hessians are float64 from the start, for answers up to rounding.
+    single : bool or None
+        Whether Hessians are float32 at first; None: where BLAS makes them. They are not
+        for answers up to rounding.
 
     Attributes
     ----------
@@ -148,15 +149,16 @@ class Piece:
         constant: float = 0.0,
         *,
         bounded: bool = True,
-        exact: bool = False,
+        single: bool | None = None,
     ) -> None:
         self.A, self._R, self._constant = A, R, constant
         self._fixed = np.zeros(R.size) if fixed is None else fixed
         self._free = R[-1] == 0.0
         self._dense = R.size <= min(DENSE_ORDER, A.shape[0])
         self._eager = self._dense and R.size <= EAGER_ORDER
-        rough = not exact and linalg.takes_blas(R.size, A.density)
-        self._dtype: Any = np.float32 if rough else np.float64  # of the matrix
+        if single is None:
+            single = linalg.takes_blas(R.size, A.density)
+        self._dtype: Any = np.float32 if single else np.float64  # of the matrix
         self._gram: Vector | None = None
         self._updates = 0  # of this matrix since it was made
         self._stale = True  # whether it is to be made anew
@@ -270,11 +272,23 @@ class Piece:
             changed = self.state.sweep(_count_changed)
             fresh = self._stale or changed > CHANGED_SHARE * point.active
             self._make(fresh)
-        trace = 0.0 if self._gram is None else float(np.trace(self._gram))
-        if self._dtype is np.float32 and not s * trace * SINGLE <= ROUGH:
+        if self._dtype is np.float32 and not self._lost(s) <= ROUGH:
             self.renew_matrix()
             self._make(True)
         return self._gram
+
+    def _lost(self, s: float) -> float:
+        """What rounding to float32 may take from the last matrix, in units of R = 1."""
+        return 0.0 if self._gram is None else s * float(self._gram.trace()) * SINGLE
+
+    def takes_single(self, s: float) -> bool | None:
+        """Whether float32 will do for Hessians of the rows that these stand for.
+
+        None where nothing is known, or float32 saves no time.
+        """
+        if self._gram is None or self.A.density <= linalg.DENSE_GRAM_DENSITY:
+            return None
+        return self._lost(s) <= 0.5 * ROUGH
 
     def _make(self, fresh: bool) -> None:
         """Make the matrix of the current point, of its changes or as a whole."""
@@ -443,7 +457,18 @@ def _evaluate(
     if v is not None and np.ndim(q):
         part.f, v = block @ v + (1.0 - q), None
     losses, linear, value, active, changed = _core.penalty_sweep(
-        block.in_core(), v, part.C, multiplier, s, part.f, alpha, g, counted, d, gram
+        block.in_core(),
+        v,
+        part.C,
+        multiplier,
+        s,
+        part.f,
+        alpha,
+        g,
+        counted,
+        d,
+        gram,
+        dtype is np.float32,
     )
     if np.ndim(q):
         linear += float(
