@@ -843,7 +843,7 @@ MUTATIONS = [
         "batch.cpp",
         "(blocks_ || m_ <= kMostRefined)",
         "!blocks_ && m_ <= kMostRefined",
-        FAMILY,
+        ("tests/solvers/kernel/test_blocks.py",),
     ),
     Mutation(
         "many problems: the start of a chain",

@@ -205,7 +205,10 @@ def _verdict_of(case, problems, tol, c, b, rho, bound, status):
     exact = Exact(X, y, C, *form, case.kernel, q=q, mass=mass)
     P = exact.primal(c, float(b[0]), float(rho[0]))
     D = exact.dual(y * c)
-    floor = many_problems.FLOOR * float(problems.zero_objectives[0])
+    size = float(problems.zero_objectives[0])
+    if mass is not None and not np.any(q):  # w = 0 has the objective 0
+        P, size = min(P, 0), mass**2 * float(problems.samples.diagonal.max())
+    floor = many_problems.FLOOR * size
     claims = false_claims(bound, P, D, tol=tol, status=status, floor=floor)
     return Verdict(status, claims)
 

@@ -76,6 +76,13 @@ def test_json_holds_the_weights(here, capsys):
     assert weights[0] == {"class": 1.0, "feature": "n29", "weight": 29.0}
 
 
+def test_json_has_no_infinite_gap(here, capsys):
+    """As that of train; the word Infinity is no JSON."""
+    out = inspected(capsys, binary(1.0, dual_gap=np.inf), "--json")
+    assert "Infinity" not in out
+    assert json.loads(out)["dual_gap"] is None
+
+
 def test_a_model_file_cannot_forge_what_inspect_computes(here, capsys):
     meta = {
         "classes": "forged",

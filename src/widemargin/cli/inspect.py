@@ -33,7 +33,9 @@ def run(options: argparse.Namespace) -> int:
         facts["calibration"] = model.calibration.facts
     # What the file says comes second: it must not replace what was computed.
     if options.json:
-        say(f"{json.dumps(facts | model.meta | facts)}\n")
+        told = facts | model.meta | facts
+        finite = {k: v if v != np.inf else None for k, v in told.items()}
+        say(f"{json.dumps(finite)}\n")
         return SOLVED
     shown = {
         escaped(name.replace("_", " ")): [escaped(str(value))]

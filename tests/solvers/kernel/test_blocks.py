@@ -148,6 +148,18 @@ def test_sets_that_float32_leaves_unsolved_soon_end_it(simd, monkeypatch):
     assert found.extras["steps"] < 1_700_000  # with more patience above 2 million
 
 
+def test_scores_are_float64_where_float32_is_too_rough():
+    X, t = data(REGRESSIONS)
+    kernel = Kernel("rbf", gamma=0.15)
+    problems = regression(X, t, kernel, C=3.0)
+    found = batch.solve_places(problems, Limits(tol=3e-7), MEMORY, 1)
+    scores = kernel(X, X) @ np.add(*np.split(found.c, 2))
+    free = (found.c != 0.0) & (abs(found.c) < 3.0)
+    off = np.abs(found.scores - np.tile(scores, 2))[free]
+    assert off.size > 10
+    assert off.max() <= 1e-10
+
+
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 def test_rows_of_weight_zero_have_no_alpha(storage):
     X, group, C = classes(m=CLASSES, kinds=2)
