@@ -153,8 +153,8 @@ MUTATIONS = [
     Mutation(
         "Gram kernel: dense",
         "dense.cpp",
-        "lj = di * xj;",
-        "lj = -di * xj;",
+        "store(l + j, di * xj);",
+        "store(l + j, -di * xj);",
         CORE,
     ),
     Mutation(
