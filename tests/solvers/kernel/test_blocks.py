@@ -152,7 +152,7 @@ def test_scores_are_float64_where_float32_is_too_rough():
     X, t = data(REGRESSIONS)
     kernel = Kernel("rbf", gamma=0.15)
     problems = regression(X, t, kernel, C=3.0)
-    found = batch.solve_places(problems, Limits(tol=3e-7), MEMORY, 1)
+    found = batch.solve_places(problems, Limits(tol=1e-7), MEMORY, 1)
     scores = kernel(X, X) @ np.add(*np.split(found.c, 2))
     free = (found.c != 0.0) & (abs(found.c) < 3.0)
     off = np.abs(found.scores - np.tile(scores, 2))[free]
