@@ -138,7 +138,8 @@ def test_what_float32_cannot_solve_is_given_up():
     assert np.isfinite(found.certificate.primal)
 
 
-@pytest.mark.parametrize("simd", [s for s in _core.simd_levels() if s != "baseline"])
+# With the baseline alone other sets are left, and 2.3 million steps where 2.4 were.
+@pytest.mark.parametrize("simd", _core.simd_levels()[1:])
 def test_sets_that_float32_leaves_unsolved_soon_end_it(simd, monkeypatch):
     solve_batch = functools.partial(_core.solve_batch, simd=simd)
     monkeypatch.setattr(_core, "solve_batch", solve_batch)
