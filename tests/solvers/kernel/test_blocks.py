@@ -138,15 +138,15 @@ def test_what_float32_cannot_solve_is_given_up():
     assert np.isfinite(found.certificate.primal)
 
 
-# With the baseline alone other sets are left, and 2.3 million steps where 2.4 were.
-@pytest.mark.parametrize("simd", _core.simd_levels()[1:])
+@pytest.mark.parametrize("simd", _core.simd_levels())
 def test_sets_that_float32_leaves_unsolved_soon_end_it(simd, monkeypatch):
     solve_batch = functools.partial(_core.solve_batch, simd=simd)
     monkeypatch.setattr(_core, "solve_batch", solve_batch)
     X, t = data(REGRESSIONS)
     found = answer(regression(X, t, Kernel("rbf", gamma=0.05), C=1e3), tol=1e-6)
     assert found.status == "stalled"
-    assert found.extras["steps"] < 1_700_000  # with more patience above 2 million
+    # With more patience above 2 million; the baseline alone 2.27 where 2.44 were.
+    assert found.extras["steps"] < (1_700_000 if simd else 2_350_000)
 
 
 def test_scores_are_float64_where_float32_is_too_rough():
