@@ -137,14 +137,19 @@ def test_threshold_on_storages_and_views(storage, view, sorted_keys):
     assert found == [reference_threshold(keys, weights, target) for target in targets]
 
 
-def test_threshold_near_a_guess_takes_one_sweep():
+def looked_at():
+    """20,000 keys, their state, what gives keys and weights, and the rows it saw."""
     keys, calls = np.arange(20000) / 1e4, []
-    state = as_rows(np.ones((20000, 1))).state(key=keys)
 
     def counted(part):
         calls.append(len(part.key))
         return part.key, 1.0
 
+    return keys, as_rows(np.ones((20000, 1))).state(key=keys), counted, calls
+
+
+def test_threshold_near_a_guess_takes_one_sweep():
+    keys, state, counted, calls = looked_at()
     assert state.threshold(counted, 7001, near=0.705) == keys[7000]
     assert sum(calls) == 20000
     assert state.threshold(counted, 7001, near=0.8) == keys[7000]
@@ -152,13 +157,7 @@ def test_threshold_near_a_guess_takes_one_sweep():
 
 
 def test_thresholds_near_a_guess_take_one_sweep_together():
-    keys, calls = np.arange(20000) / 1e4, []
-    state = as_rows(np.ones((20000, 1))).state(key=keys)
-
-    def counted(part):
-        calls.append(len(part.key))
-        return part.key, 1.0
-
+    keys, state, counted, calls = looked_at()
     both = [keys[7000], keys[7020]]
     assert state.thresholds(counted, (7001, 7021), near=0.705) == both
     assert sum(calls) == 20000
