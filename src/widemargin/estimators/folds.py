@@ -22,8 +22,9 @@ from widemargin.system.threads import n_threads
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Places of problems that are solved at once: some 120 bytes each, 90 MB. At the end of each part
-# a thread waits for the other: with 500,000 a search of 45 pairs of classes takes 1.05 times as long.
+# Places of problems that are solved at once: some 120 bytes each, 90 MB. At the end of
+# each part a thread waits for the other: with 500,000, 45 pairs of classes take 1.05
+# times as long (benchmarks.kernel.cross_validation, pendigits).
 PLACES = 750_000
 # Bytes of sums that are made at once for rows that a fold holds out.
 SUMS_BYTES = 16 << 20
