@@ -72,7 +72,10 @@ class Checker:
 
     def refuse_model(self, name: str, expected: str, value: Any) -> NoReturn:
         """Raise TypeError for what is no model; says where a pipeline has it."""
-        message = self._message(name, f"be {expected}", f"{type(value).__name__}")
+        kind = type(value)
+        is_other = kind.__module__.startswith("sklearn.svm")  # of the same names
+        found = f"{'sklearn.svm.' * is_other}{kind.__name__}"
+        message = self._message(name, f"be {expected}", found)
         if hasattr(value, "named_steps"):  # scikit-learn's, which need not be imported
             message += (
                 " Give its last step, pipeline[-1], whose X is "

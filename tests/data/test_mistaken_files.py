@@ -1,9 +1,11 @@
 """Files that are taken for those of another kind: one sentence says what they are."""
 
+import gzip
 import warnings
 
 import numpy as np
 import pytest
+from sklearn import svm
 from sklearn.model_selection import GridSearchCV
 
 from widemargin import (
@@ -123,6 +125,46 @@ def test_a_search_is_no_model(here, is_fitted):
         TypeError, match="Got GridSearchCV instead. Give its best_estim"
     ):
         save_model(search, "m.wm")
+
+
+def test_a_machine_of_scikit_learn_is_named_with_its_module(here):
+    with pytest.raises(TypeError, match=r"Got sklearn\.svm\.SVC instead"):
+        save_model(svm.SVC().fit(X, Y), "m.wm")
+
+
+def test_no_name_of_a_file(here):
+    with pytest.raises(TypeError, match="expected the name of a file, found NoneType"):
+        load_model(None)
+
+
+TABLE = "age,job,y\n1,café,0\n2,clerk,1\n3,café,1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (
+            "t.csv",
+            TABLE.encode("latin-1"),
+            "text in UTF-8, found other .* column 'job'",
+        ),
+        ("t.csv.gz", gzip.compress(TABLE.encode())[:-9], "a whole compressed file"),
+        (
+            "t.csv.gz",
+            TABLE.encode(),
+            "a whole compressed file, found damage or another",
+        ),
+    ],
+    ids=["latin-1", "cut", "plain"],
+)
+def test_bytes_that_are_no_text(here, capsys, name, content, words):
+    pytest.importorskip("pyarrow")
+    (here / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"^{name}: expected {words}"):
+        open_rows(name, label="y")
+    assert main(["train", name, "m.wm", "--label", "y"]) == 2
+    assert capsys.readouterr().err.startswith(f"widemargin: {name}: expected ")
+    assert not (here / "m.wm").exists()
 
 
 # -- one class -------------------------------------------------------------------------

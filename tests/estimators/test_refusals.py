@@ -243,3 +243,41 @@ def test_solvers_are_offered_for_the_loss_that_was_asked_for():
     for loss, other in (("squared_hinge", "active_set"), ("hinge", "augmented_lagr")):
         with pytest.raises(ValueError, match=f"{other}.* for loss='{loss}'. Got 'x'"):
             LinearSVC(solver="x", loss=loss).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, SVR, OneClassSVM])
+def test_masked_entries(kind):
+    X = np.ma.masked_greater(np.arange(8.0).reshape(4, 2), 6.0)
+    with pytest.raises(ValueError, match="X must have no masked entries"):
+        kind().fit(X, Y)
+    fitted = kind().fit(X.data, Y)
+    with pytest.raises(ValueError, match="X must have no masked entries"):
+        fitted.predict(X)
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, EnclosingBall])
+def test_columns_of_which_only_some_have_names(kind):
+    X = pandas.DataFrame(np.eye(4), columns=["a", 1, "b", 2])
+    with pytest.raises(
+        TypeError, match="all strings, .*Got 1 among.*astype.str. makes"
+    ):
+        kind().fit(X, Y)
+
+
+def test_a_query_of_polars_is_no_table():
+    polars = pytest.importorskip("polars")
+    query = polars.DataFrame(np.eye(4)).lazy()
+    with pytest.raises(
+        TypeError, match=r"Got a LazyFrame instead: X.collect\(\) reads"
+    ):
+        SVC().fit(query, Y)
+
+
+def test_a_class_of_one_row_in_a_search():
+    with (
+        pytest.warns(UserWarning, match="least populated class"),
+        pytest.raises(ValueError, match="give more rows of it, as it has one"),
+    ):
+        SVCCV().fit(np.arange(20.0)[:, None], [0] * 19 + [1])
+    with pytest.raises(ValueError, match="Got 5 instead. A search needs two rows or"):
+        SVCCV().fit([[0.0], [1.0]], [0, 1])

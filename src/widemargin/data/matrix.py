@@ -20,7 +20,7 @@ def as_matrix(X: Any) -> Matrix:
     ValueError if X is no matrix of real numbers with a row and a column, has masked
     entries, or is a sparse matrix whose index arrays point outside of it.
     """
-    refuse_path(X)
+    refuse_unreadable(X)
     if not sparse.issparse(X):
         X = _as_array(X)
     if X.ndim != 2 or X.dtype.kind not in "fiubO":
@@ -32,14 +32,21 @@ def as_matrix(X: Any) -> Matrix:
     return _as_csr(X) if sparse.issparse(X) else _as_computable(X)
 
 
-def refuse_path(X: Any) -> None:
-    """Refuse the name of a file in the place of its rows."""
+def refuse_unreadable(X: Any) -> None:
+    """Refuse what holds no rows to read: a file's name, a query, a mask over them."""
     if isinstance(X, str | os.PathLike):
         name = os.fspath(X)
         raise TypeError(
             f"X must be a matrix or Rows. Got the name {name!r} instead: "
             f"open_rows({name!r}) opens a file."
         )
+    if hasattr(X, "collect_schema") and not hasattr(X, "shape"):  # of polars
+        raise TypeError(
+            "X must be a matrix or a table in memory. Got a "
+            f"{type(X).__name__} instead: X.collect() reads it."
+        )
+    if np.ma.is_masked(X):  # asarray would read what is under the mask
+        raise ValueError("X must have no masked entries. Fill or drop them first.")
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -99,8 +106,6 @@ def _refuse(got: str, cause: Exception | None = None) -> NoReturn:
 
 
 def _as_array(X: ArrayLike) -> NDArray[Any]:
-    if np.ma.is_masked(X):  # asarray would read what is under the mask
-        raise ValueError("X must have no masked entries. Fill or drop them first.")
     try:
         return np.asarray(X)
     except ValueError as error:

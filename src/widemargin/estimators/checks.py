@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from widemargin.data.distributed import is_collection
-from widemargin.data.matrix import column_names, refuse_path
+from widemargin.data.matrix import column_names, refuse_unreadable
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.words import encoded
@@ -144,7 +144,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
             "LinearSVC, LinearSVR and SVC with a rank are fitted. X.compute() brings "
             "it here."
         )
-    refuse_path(X)
+    refuse_unreadable(X)
     if not reset:  # words of a table, where a fit had a column for each of them
         X = encoded(X, vars(estimator).get("feature_names_in_"))
     table = X = _without_objects(estimator, X, reset)
@@ -169,6 +169,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
 
 def _validated(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Any:
     """X as scikit-learn checks it; names a column of words."""
+    _refuse_mixed_names(X)
     try:
         return validate_data(
             estimator,
@@ -182,6 +183,19 @@ def _validated(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Any:
     except (TypeError, ValueError) as error:  # a TypeError where dates meet numbers
         _refuse_words(X, error)
         raise
+
+
+def _refuse_mixed_names(X: Any) -> None:
+    """Refuse a table some of whose columns have names, and others numbers."""
+    if column_names(X) is None or hasattr(X, "column_names"):  # none, or Arrow's
+        return
+    other = [x for x in getattr(X, "columns", ()) if not isinstance(x, str)]
+    if other:
+        raise TypeError(
+            "X must have names of columns that are all strings, or none that is. Got "
+            f"{other[0]!r} among strings instead: X.columns = X.columns.astype(str) "
+            "makes strings of all."
+        )
 
 
 def _refuse_words(X: Any, error: Exception) -> None:

@@ -299,4 +299,5 @@ def refuse_more_folds(
         most, what = int(max(class_counts)), "the rows of the largest class"
     if n_folds > most:
         check = Checker(owner)
-        check.refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}")
+        hint = " A search needs two rows or more." * (most < 2)
+        check.refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}", hint)

@@ -100,11 +100,13 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
             known = train if weights is None else train[weights[train] > 0]
             missing = self.classes_[~np.isin(self.classes_, judge.y[known])]
             if len(missing):
+                is_alone = np.count_nonzero(judge.y == missing[0]) == 1
+                other = ", or a splitter that is stratified (cv=5 is)"
                 raise ValueError(
                     f"The training rows of each fold of {type(self).__name__} must "
                     f"hold all classes. Got no row of class {missing[0]!s} in fold "
-                    f"{fold}: give more rows of it, or a splitter that is stratified "
-                    "(cv=5 is)."
+                    f"{fold}: give more rows of it"
+                    f"{', as it has one' if is_alone else other}."
                 )
 
     @property

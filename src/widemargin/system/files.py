@@ -48,6 +48,8 @@ def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:
 
 def open_regular(path: Path) -> IO[bytes]:
     """A regular file, open for reading; a pipe or a device would block or never end."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        raise TypeError(f"expected the name of a file, found {type(path).__name__}")
     if os.path.exists(path):
         _check_regular(path, os.stat(path).st_mode)
     return open_bytes(path)

@@ -178,6 +178,13 @@ def _read(path: str) -> Any:
     options = {"parse_options": parse, "convert_options": convert}
     try:
         table = pa.csv.read_csv(path, **options)
+    except OSError as error:
+        if error.errno is not None:  # of the system; those of a decoder have none
+            raise
+        raise ValueError(
+            f"{path}: expected a whole compressed file, found damage or another "
+            f"format ({error})"
+        ) from None
     except (pa.ArrowException, ValueError) as error:
         reason = _reason(path, error, options)
         raise ValueError(
@@ -195,10 +202,23 @@ def _read(path: str) -> Any:
         raise ValueError(
             f"{path}: expected rows below the line of names, found the end of the file"
         )
+    _refuse_other_text(path, table)
     for place, name in enumerate(names):
         if _is_words(table[place].type):
             table = table.set_column(place, name, _without_empty(table[place]))
     return table
+
+
+def _refuse_other_text(path: str, table: Any) -> None:
+    """Refuse words that are not UTF-8, which pyarrow reads as bytes."""
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        words = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_binary(words):
+            raise ValueError(
+                f"{path}: expected text in UTF-8, found other bytes in column "
+                f"'{name}'; pandas.read_csv('{path}', encoding='latin-1') reads most "
+                "of such files, and to_csv writes UTF-8"
+            )
 
 
 def _is_words(kind: Any) -> bool:
