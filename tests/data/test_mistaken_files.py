@@ -127,6 +127,13 @@ def test_a_search_is_no_model(here, is_fitted):
         save_model(search, "m.wm")
 
 
+@pytest.mark.parametrize("name", ["t.txt", "t.npz"])
+def test_labels_of_text_name_the_endings_of_tables(here, capsys, name):
+    (here / name).write_text("a,y\n1,2\n")
+    assert main(["train", name, "m.wm", "--label", "y"]) == 2
+    assert "ends in .csv, .tsv, .npy or .parquet" in capsys.readouterr().err
+
+
 def test_a_machine_of_scikit_learn_is_named_with_its_module(here):
     with pytest.raises(TypeError, match=r"Got sklearn\.svm\.SVC instead"):
         save_model(svm.SVC().fit(X, Y), "m.wm")

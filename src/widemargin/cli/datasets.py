@@ -128,8 +128,8 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
         elif value is not None:
             if not os.path.exists(path):
                 open_bytes(path)  # which says so, with the name that may be meant
-            other = "; a table has a name that ends in .csv, .tsv or .parquet"
-            other *= ending(path) not in TEXT
+            other = "; a table has a name that ends in .csv, .tsv, .npy or .parquet"
+            other *= ending(path) == ".txt" or ending(path) not in TEXT
             if path == values.STANDARD_INPUT:
                 other = "; give a table as a file, not on standard input"
             raise ValueError(
