@@ -472,7 +472,8 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   const bool has_table =
       table.is_there && samples == kStrip && X.ones != nullptr && batch.count >= kTableRows;
   if (has_table) table.fill(f, norms);
-  const bool at_once = !has_table && target.out == nullptr && target.columns * columns <= 1;
+  const bool at_once =
+      samples == kStrip && !has_table && target.out == nullptr && target.columns * columns <= 1;
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows = has_table ? table.lines(f, X, strip, batch, row, tile)
                                        : products<Real, terms, dense, sparse, samples>(
