@@ -181,21 +181,24 @@ class SharedSums {
     std::fill(place_.begin(), place_.end(), -1);
     const std::size_t s0 = begin_at(sums.support_end, first);
     const std::size_t s1 = begin_at(sums.support_end, last);
-    std::vector<std::int64_t> found;
-    for (std::size_t s = s0; s < s1; ++s) number(sums.support[s], found);
-    uses_.resize(found.size());
+    for (std::size_t s = s0; s < s1; ++s) number(sums.support[s], vectors_);
+    const auto vector_of = [&](std::size_t s) {
+      return static_cast<std::size_t>(place_[static_cast<std::size_t>(sums.support[s])]);
+    };
+    begin_.assign(vectors_.size() + 2, 0);  // two on: where uses are put next
+    for (std::size_t s = s0; s < s1; ++s) ++begin_[vector_of(s) + 2];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    uses_.resize(s1 - s0);
     for (std::size_t t = first; t < last; ++t)
       for (std::size_t s = begin_at(sums.support_end, t); s < begin_at(sums.support_end, t + 1);
            ++s)
-        uses_[static_cast<std::size_t>(place_[static_cast<std::size_t>(sums.support[s])])]
-            .push_back({t - first, sums.weight[s]});
-    order_.resize(found.size());
+        uses_[begin_[vector_of(s) + 1]++] = {t - first, sums.weight[s]};
+    order_.resize(vectors_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     // Those with a weight in few problems come together: columns of zeros are left out.
     std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return uses_[a].size() > uses_[b].size();
+      return uses_of(a).size() > uses_of(b).size();
     });
-    vectors_ = std::move(found);
   }
 
   void run(const KernelTable& kernels, std::size_t part, std::size_t cut, Crew& crew,
@@ -219,7 +222,7 @@ class SharedSums {
       columns.clear();
       std::fill(column.begin(), column.end(), -1);
       for (std::size_t k = 0; k < count; ++k)
-        for (const auto& [t, weight] : uses_[order_[v + k]])
+        for (const auto& [t, weight] : uses_of(order_[v + k]))
           if (column[t] < 0) {
             column[t] = static_cast<std::ptrdiff_t>(columns.size());
             columns.push_back(t);
@@ -227,7 +230,7 @@ class SharedSums {
       const std::size_t wide = columns.size();
       weights.assign(count * wide, 0.0);
       for (std::size_t k = 0; k < count; ++k)
-        for (const auto& [t, weight] : uses_[order_[v + k]])
+        for (const auto& [t, weight] : uses_of(order_[v + k]))
           weights[k * wide + static_cast<std::size_t>(column[t])] += weight;
       some.assign(wide * width, 0.0);
       const auto batch = gathered.fill(all.batch, count, [&](std::size_t k) {
@@ -255,6 +258,9 @@ class SharedSums {
     double weight;
   };
 
+  std::span<const Use> uses_of(std::size_t vector) const {
+    return std::span(uses_).subspan(begin_[vector], begin_[vector + 1] - begin_[vector]);
+  }
   void number(std::int64_t row, std::vector<std::int64_t>& found) {
     auto& place = place_[static_cast<std::size_t>(row)];
     if (place >= 0) return;
@@ -265,8 +271,8 @@ class SharedSums {
   const BatchSums& sums_;
   std::size_t first_, last_;
   std::vector<std::int64_t> place_, row_place_, rows_, vectors_;
-  std::vector<std::vector<Use>> uses_;
-  std::vector<std::size_t> order_;
+  std::vector<Use> uses_;  // by vectors
+  std::vector<std::size_t> begin_, order_;
 };
 
 }  // namespace

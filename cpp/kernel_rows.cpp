@@ -360,7 +360,7 @@ struct Table<Real, KernelKind::rbf> {
 };
 
 // Sums of one strip for each column of the weights: of a tile in float32, then added to float64.
-// Longer float32 sums were the largest error of all.
+// Longer float32 sums were the largest error of all. Float64 is added up to the end.
 template <typename Real>
 struct Sums {
   static constexpr std::size_t kColumns = 64;  // of the weights that one pass serves
@@ -370,16 +370,35 @@ struct Sums {
     for (std::size_t c = 0; c < columns; ++c)
       for (std::size_t s = 0; s < samples; ++s) values[c][s] = 0;
   }
-  // One more row of values, with its weights.
-  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns,
-                             std::size_t samples) {
+  // Some more rows of values; weights[r * stride + c]. Sums of a column stay in registers.
+  [[gnu::noinline]] void add(const Real* tile, std::size_t rows, const double* weights,
+                             std::size_t stride, std::size_t columns, std::size_t samples) {
+    constexpr std::size_t lanes = kLanes<Real>, some = 4 * lanes;
+    std::size_t found[kGroup];
     for (std::size_t c = 0; c < columns; ++c) {
-      const Real w = static_cast<Real>(weights[c]);
-      if (w == 0) continue;
-      Real* sum = values[c];
-      for (std::size_t s = 0; s < samples; s += kLanes<Real>)
-        store(sum + s, load(sum + s) + load(line + s) * w);
+      std::size_t count = 0, s = 0;
+      for (std::size_t r = 0; r < rows; ++r)
+        found[count] = r, count += weights[r * stride + c] != 0 ? 1 : 0;
+      const double* const own = weights + c;
+      if (count == 0) continue;
+      for (; s + some <= samples; s += some)
+        add_vectors<4>(tile + s, found, count, own, stride, values[c] + s);
+      for (; s < samples; s += lanes)
+        add_vectors<1>(tile + s, found, count, own, stride, values[c] + s);
     }
+  }
+  template <std::size_t vectors>
+  static void add_vectors(const Real* tile, const std::size_t* found, std::size_t count,
+                          const double* weights, std::size_t stride, Real* sum) {
+    constexpr std::size_t lanes = kLanes<Real>;
+    Vector<Real> total[vectors];
+    for (std::size_t k = 0; k < vectors; ++k) total[k] = load(sum + k * lanes);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Real w = static_cast<Real>(weights[found[i] * stride]);
+      const Real* const line = tile + found[i] * kStrip;
+      for (std::size_t k = 0; k < vectors; ++k) total[k] = total[k] + load(line + k * lanes) * w;
+    }
+    for (std::size_t k = 0; k < vectors; ++k) store(sum + k * lanes, total[k]);
   }
   [[gnu::noinline]] void flush(double* sums, std::size_t columns, std::size_t samples,
                                std::size_t stride) {
@@ -408,13 +427,15 @@ struct SumsOfOne {
   void clear(std::size_t columns, std::size_t) {
     for (std::size_t c = 0; c < columns; ++c) values[c] = 0;
   }
-  [[gnu::noinline]] void add(const Real* line, const double* weights, std::size_t columns,
-                             std::size_t) {
-    const Real value = line[0];
+  [[gnu::noinline]] void add(const Real* tile, std::size_t rows, const double* weights,
+                             std::size_t stride, std::size_t columns, std::size_t) {
+    for (std::size_t r = 0; r < rows; ++r, weights += stride) {
+      const Real value = tile[r * kStrip];
 #pragma omp simd
-    for (std::size_t c = 0; c < columns; ++c) {
-      const Real w = static_cast<Real>(weights[c]), sum = values[c] + value * w;
-      values[c] = w == 0 ? values[c] : sum;
+      for (std::size_t c = 0; c < columns; ++c) {
+        const Real w = static_cast<Real>(weights[c]), sum = values[c] + value * w;
+        values[c] = w == 0 ? values[c] : sum;
+      }
     }
   }
   [[gnu::noinline]] void flush(double* sums, std::size_t columns, std::size_t, std::size_t stride) {
@@ -451,7 +472,8 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
   const bool has_table =
       table.is_there && samples == kStrip && X.ones != nullptr && batch.count >= kTableRows;
   if (has_table) table.fill(f, norms);
-  const bool at_once = !has_table && target.out == nullptr && target.columns * columns <= 1;
+  const bool at_once =
+      samples == kStrip && !has_table && target.out == nullptr && target.columns * columns <= 1;
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows = has_table ? table.lines(f, X, strip, batch, row, tile)
                                        : products<Real, terms, dense, sparse, samples>(
@@ -487,11 +509,12 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
       }
       if (target.back_weights != nullptr && first_column == 0)
         target.back[row + r] += weighted(line, target.back_weights + strip * kStrip, width);
-      if (columns > 0)
-        sums.add(line, target.weights + (row + r) * target.columns + first_column, columns, width);
     }
+    if (columns > 0 && !at_once)
+      sums.add(tile, rows, target.weights + row * target.columns + first_column, target.columns,
+               columns, width);
     row += rows;
-    sums.flush(total, columns, width, target.width);
+    if (sizeof(Real) == 4 || row == batch.count) sums.flush(total, columns, width, target.width);
   }
 }
 

@@ -420,11 +420,7 @@ class Steps {
         const Vector<Real> slope = F + rise;
         const Vector<Real> curved = curvature_at(s, in_units(a) * twice);
         const Vector<Real> curvature = curved > least ? curved : least;
-        Vector<Real> good = slope * slope;
-        if constexpr (kinked)
-          good = good * about_inverse<Real>(curvature);
-        else
-          good = good / curvature;
+        const Vector<Real> good = slope * slope * about_inverse<Real>(curvature);
         best.offer(slope > all<Real>(0) ? good : all<Real>(0));
       }
       gain = best;
