@@ -209,8 +209,7 @@ class Blocks {
     const std::size_t kept =
         std::min(set_.size(), static_cast<std::size_t>(kKept * static_cast<double>(size)));
     set_.erase(set_.begin(), set_.end() - static_cast<std::ptrdiff_t>(kept));
-    taken_.assign(all.width, 0);
-    for (const auto p : set_) taken_[p] = 1;
+    for (const auto p : set_) leave_out(p);
     const std::size_t each = (size - kept) / groups(all);
     for (std::size_t g = 0; g < groups(all); ++g) {
       if (is_first) spread(all, g, each);
@@ -230,9 +229,11 @@ class Blocks {
     const std::size_t most = std::min(count, own.size());
     for (std::size_t k = 0; k < most; ++k) {
       const std::size_t p = own[k * own.size() / most];
-      set_.push_back(p), taken_[p] = 1;
+      set_.push_back(p), leave_out(p);
     }
   }
+  // What is in the set is not taken again.
+  void leave_out(std::size_t p) { rise_[p] = fall_[p] = -std::numeric_limits<float>::infinity(); }
   // Up to `count` of the largest merits of a group above `least`, the first ones of equal ones.
   template <template <typename> class Rows>
   std::size_t take(const SmallProblem<float, Rows>& all, std::size_t g,
@@ -240,9 +241,10 @@ class Blocks {
     if (count == 0) return 0;
     found_.resize(all.width);
     std::size_t found = 0;
+    const bool has_groups = groups(all) > 1;
     for (std::size_t p = 0; p < all.width; ++p) {
       found_[found] = key(merits[p], p);
-      found += merits[p] > least && !taken_[p] && group_of(all, p) == g;
+      found += merits[p] > least && (!has_groups || group_of(all, p) == g);
     }
     found_.resize(found);
     if (found > count) {
@@ -252,7 +254,7 @@ class Blocks {
     }
     for (const auto one : found_) {
       const auto p = static_cast<std::size_t>(one & 0xffffffff);
-      set_.push_back(p), taken_[p] = 1;
+      set_.push_back(p), leave_out(p);
     }
     return found_.size();
   }
@@ -361,7 +363,6 @@ class Blocks {
   std::vector<float> rise_, fall_;
   std::array<float, 2> most_rise_{}, most_fall_{};
   std::vector<std::size_t> set_;  // in the order in which they came
-  std::vector<char> taken_;
   std::vector<std::uint64_t> found_;
   std::unique_ptr<char, Free> K_;
   std::size_t free_ = 0;

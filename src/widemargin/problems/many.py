@@ -236,20 +236,21 @@ class ManyProblems:
         if self.begin_at is not None:
             return self.begin_at.copy()
         c = np.zeros(len(self.y))
-        for own, mass in self._sums_given():
+        for own, mass in self._sums_given:
             c[own] = self.y[own] * sums.filled(self.C[own], mass, self.loss)
         return c
 
-    def _sums_given(self) -> Iterator[tuple[Index, float]]:
+    @functools.cached_property
+    def _sums_given(self) -> list[tuple[Index, float]]:
         """The places whose alpha has a sum that is given, and this sum."""
         if self.mass is None:
-            return
-        free = self.intercept == "free"
+            return []
+        free, given = self.intercept == "free", []
         for k in np.flatnonzero(~np.isnan(self.mass)).tolist():
-            own = np.arange(self.starts[k], self.ends[k])
+            own, mass = np.arange(self.starts[k], self.ends[k]), float(self.mass[k])
             for sign in (1.0, -1.0) if free else (1.0,):
-                mass = float(self.mass[k])
-                yield own[self.y[own] == sign], 0.5 * mass if free else mass
+                given.append((own[self.y[own] == sign], 0.5 * mass if free else mass))
+        return given
 
     def keep_answers(
         self,
@@ -485,7 +486,7 @@ class ManyProblems:
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""
         moved = np.zeros(len(alpha))
-        for own, mass in self._sums_given():
+        for own, mass in self._sums_given:
             moved[own] = sums.change(alpha[own], self.C[own], mass, self.loss)
         slopes, lengths = np.abs(self.q - self.y * f) + errors, self.samples.lengths
         C = self.C if self.loss.dual_share else np.full(len(alpha), np.inf)

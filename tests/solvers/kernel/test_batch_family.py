@@ -251,6 +251,20 @@ def test_targets_of_any_size_and_level(scale, offset):
     assert primal == pytest.approx(base.certificate.primal, rel=2e-4)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("C", [1e-3, 0.1, 1.0])
+def test_intercepts_where_losses_begin_at_one_place(epsilon, C):
+    X, t, _, _ = data(80)
+    found = answer(regression(X, np.round(t), RBF, epsilon, C), tol=1e-8)
+    assert found.status == "solved"
+    f = plain(RBF, X, X) @ (found.w[:80] + found.w[80:])
+    losses = [
+        np.maximum(np.abs(np.round(t) - f - b) - epsilon, 0.0).sum()
+        for b in found.b + np.array([0.0, -1e-3, 1e-3])
+    ]
+    assert losses[0] <= min(losses) * (1.0 + 1e-6)
+
+
 def test_a_level_that_all_rows_have_costs_nothing():
     # The optimum is zero: the gap is relative to a floor.
     X, _, _, _ = data(80)
