@@ -40,6 +40,8 @@ Vector = NDArray[np.float64]
 # (benchmarks/core/active_set.py).
 SAMPLE_ROWS, SAMPLE_PER_COLUMN, SAMPLE_SHARE = 10_000, 100, 0.006
 SAMPLE_TIMES, SAMPLE_GAP = 5, 1e-3
+# A sample this many times larger takes one step more, where there are this many times
+# more rows than in the first: the next step leaves fewer rows near the margin to read.
 LARGER, LARGER_TIMES = 3, 50
 # It needs 6 to 13 steps; where these do not suffice, its point is still a start.
 SAMPLE_STEPS = 30
@@ -88,7 +90,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     Notes
     -----
     One sweep a step, two where the step is too long (mostly the first from zero), none
-    for a last one that is certified at once; 3 to
+    for a last one that is certified at once. After a sample, of rows in memory, steps
+    are corrected by the rows that they may take across the margin, up to 5 % of all,
+    which are copied: counted as a sweep, though few are read. 3 to
     12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
     the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
     columns in the same sweep. Beyond 1500 columns, conjugate gradients with a sweep a
@@ -196,7 +200,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             yield _step(next(numbers), point, piece)
             goal = tol * point.primal
             dv = piece.direction(point, s, SURE * goal)
-            there = _expected(point, dv, before)
+            gap = point.gap * point.gap / before if before else np.inf
+            there = _expected(point, dv, gap)
             if sample is not None:
                 there = corrected(piece, sample, point, s, dv) or there
             sure = is_exact and point.gap > goal and there.gap <= SURE * goal
@@ -236,9 +241,8 @@ def _sampled(problem: Problem) -> Generator[tuple[Piece, Iterate], None, None]:
         yield larger, larger.newton_step(start, s)
 
 
-def _expected(point: Iterate, dv: Vector, before: float) -> Iterate:
-    """The point where Newton's step should end, by the gap ``before`` this one's."""
-    gap = point.gap * point.gap / before if before else np.inf
+def _expected(point: Iterate, dv: Vector, gap: float) -> Iterate:
+    """The point where Newton's step should end, before a sweep has looked at it."""
     primal = point.primal + 0.5 * float(point.residual @ dv)
     return replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
 
