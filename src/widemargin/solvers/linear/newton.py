@@ -235,6 +235,10 @@ class Piece:
         """1/2 r'R r: how far L is from its minimum, at most."""
         return 0.5 * float(self._R @ (residual * residual))
 
+    def gap_of(self, residual: Vector, v: Vector) -> float:
+        """P - D of a point with that residual, where alpha is not bounded."""
+        return self.half_norm(residual) + self._imbalance(residual, v)
+
     def _imbalance(self, residual: Vector, v: Vector) -> float:
         """What y'alpha != 0 costs."""
         return 3.0 * max(1.0, abs(v[-1])) * abs(residual[-1]) if self._free else 0.0
@@ -281,6 +285,11 @@ class Piece:
         """What rounding to float32 may take from the last matrix, in units of R = 1."""
         return 0.0 if self._gram is None else s * float(self._gram.trace()) * SINGLE
 
+    @property
+    def matrix(self) -> Vector | None:
+        """A'D A as last made; None where it is not."""
+        return self._gram
+
     def takes_single(self, s: float) -> bool | None:
         """Whether float32 will do for Hessians of the rows that these stand for.
 
@@ -306,11 +315,22 @@ class Piece:
 
         return monotone_root(slope, 0.5, tol=0.1)
 
-    def _direction(self, point: Iterate, s: float, enough: float) -> Vector:
-        """-(R + s A'D A)^-1 r."""
+    def system(self, matrix: Vector, s: float) -> Vector:
+        """R + s A'D A of that matrix A'D A."""
+        H = s * matrix
+        H[np.diag_indices_from(H)] += self._diagonal(s)
+        return H
+
+    def _diagonal(self, s: float) -> Vector:
+        """R, with the least curvature of a free intercept."""
         diagonal = self._R.copy()
         if self._free:
             diagonal[-1] = s * self._least
+        return diagonal
+
+    def _direction(self, point: Iterate, s: float, enough: float) -> Vector:
+        """-(R + s A'D A)^-1 r."""
+        diagonal = self._diagonal(s)
         if not point.active:
             return -point.residual / diagonal
         if point.hessian is None:
@@ -325,9 +345,7 @@ class Piece:
             blocks, weights = self.A.sweep(_active_rows, self.state)
             d = s * np.concatenate(weights)
             return _woodbury(linalg.stack(blocks), d, diagonal, -point.residual)
-        H = s * point.hessian
-        H[np.diag_indices_from(H)] += diagonal
-        solve, _ = cholesky(H)
+        solve, _ = cholesky(self.system(point.hessian, s))
         return solve(-point.residual)
 
     def _cheap_steps(self, active: int) -> int:
@@ -357,7 +375,7 @@ class Piece:
         for _ in range(steps):  # in place: r has many columns
             z = r * inverse
             rho = float(r @ z)
-            off = self.half_norm(r) + self._imbalance(r, point.v)
+            off = self.gap_of(r, point.v)
             if math.sqrt(rho) <= goal or off <= enough:
                 return x, True
             p *= rho / last

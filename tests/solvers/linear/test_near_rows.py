@@ -1,0 +1,93 @@
+"""Newton's step corrected by the rows near the margin: see near_rows.py."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from widemargin import Problem, solve
+from widemargin.solvers import ActiveSet
+from widemargin.solvers.linear import active_set, near_rows
+from widemargin.solvers.linear import newton as penalty
+
+
+def rows_of(kind, m=60_000, n=8):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(m, n))
+    if kind == "heavy tails":
+        X *= rng.standard_t(2, size=(m, 1))
+    y = np.where(X @ rng.normal(size=n) + rng.normal(size=m) > 0.0, 1, -1)
+    X = X.astype(np.float32) if kind == "float32" else X
+    return sparse.csr_array(X) if kind == "csr" else X, y
+
+
+def seen(monkeypatch):
+    """What `corrected` gives, with what it was given, by all calls from now on."""
+    calls, corrected = [], near_rows.corrected
+
+    def noted(piece, sample, point, s, dv):
+        there = corrected(piece, sample, point, s, dv)
+        if there is not None:
+            # And what sweeps find there, and where the step alone ends.
+            found, plain = (piece.evaluate(v, s) for v in (there.v, point.v + dv))
+            calls.append((point, there, found, plain))
+            piece.evaluate(point.v, s)  # the matrix as it was
+        return there
+
+    monkeypatch.setattr(active_set, "corrected", noted)
+    return calls
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("kind", ["normal", "float32", "csr", "heavy tails"])
+def test_a_corrected_step_ends_where_it_says(kind, intercept, monkeypatch):
+    X, y = rows_of(kind)
+    calls = seen(monkeypatch)
+    problem = Problem(X, y, 0.1, "squared_hinge", intercept)
+    solution = solve(problem, ActiveSet(), tol=1e-9)
+    assert solution.status == "solved"
+    assert calls
+    for point, there, found, plain in calls:
+        assert found.primal == pytest.approx(there.primal, rel=1e-6)
+        assert there.gap >= 0.0
+        assert found.gap <= max(plain.gap, 1e-9 * point.primal)
+    if kind != "heavy tails":  # whose rows cross from further off, too
+        assert any(found.gap < 0.1 * plain.gap for *_, found, plain in calls)
+
+
+def test_a_corrected_step_saves_sweeps_for_any_weight(monkeypatch):
+    X, y = rows_of("normal", m=100_000)
+    for C in (0.01, 1.0, 100.0):
+        sweeps = []
+        for most in (0.0, near_rows.MOST):
+            monkeypatch.setattr(near_rows, "MOST", most)
+            problem = Problem(X, y, C, "squared_hinge", "penalized")
+            solution = solve(problem, ActiveSet(), tol=1e-6)
+            assert solution.status == "solved"
+            looks = [s for s in solution.trace if s.details["rows"] == len(y)]
+            sweeps.append(len({step.primal for step in looks}))
+        assert sweeps[1] <= sweeps[0]
+    assert sweeps[1] < sweeps[0]
+
+
+def test_promises_of_a_corrected_step_never_decide_what_is_proved(monkeypatch):
+    corrected = near_rows.corrected
+
+    def lies(*given):
+        there = corrected(*given)
+        return there and penalty.replace(there, v=0.9 * there.v, dual=there.primal)
+
+    monkeypatch.setattr(active_set, "corrected", lies)
+    X, y = rows_of("normal")
+    problem = Problem(X, y, 0.1, "squared_hinge", "penalized")
+    solution = solve(problem, ActiveSet(), tol=1e-6, max_iter=60)
+    answer = problem.certify(solution.alpha, solution.w, solution.b)
+    assert answer.gap == pytest.approx(solution.certificate.gap, rel=1e-6, abs=1e-12)
+    assert (solution.status == "solved") == (answer.gap <= 1e-6 * answer.primal)
+
+
+def test_rows_that_are_too_many_are_not_copied(monkeypatch):
+    X, y = rows_of("normal")
+    monkeypatch.setattr(near_rows, "MOST", 0.0)
+    calls = seen(monkeypatch)
+    assert solve(Problem(X, y, 0.1, "squared_hinge"), ActiveSet()).status == "solved"
+    assert not calls
