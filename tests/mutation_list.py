@@ -820,8 +820,8 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        "(is_last || !goes_on(steps, unsolved) || is_hopeless",
-        "(is_last || is_hopeless",
+        "(is_last || !goes_on(steps, unsolved)))",
+        "is_last)",
         BATCH,
     ),
     Mutation(
@@ -977,27 +977,27 @@ MUTATIONS = [
     Mutation(
         "low rank: lengths of rows",
         "low_rank.py",
-        "np.multiply(part, lengths, out",
-        "np.multiply(part, lengths**0, out",
+        "np.multiply(made, lengths, out",
+        "np.multiply(made, lengths**0, out",
         LOW_RANK,
     ),
     Mutation(
         "low rank: a penalized intercept",
-        "low_rank.py",
+        "inner_points.py",
         "self.times(c) - self._shift * float(c.sum())",
         "self.times(c) + self._shift * float(c.sum())",
         LOW_RANK,
     ),
     Mutation(
         "low rank: both rows of a sample",
-        "low_rank.py",
+        "inner_points.py",
         ".sum(axis=0)\n        return np.asarray(self._Z.T @ both)",
         "[0]\n        return np.asarray(self._Z.T @ both)",
         LOW_RANK,
     ),
     Mutation(
         "low rank: solutions that cancel are improved",
-        "low_rank.py",
+        "inner_points.py",
         "if is_rough:",
         "if not is_rough:",
         LOW_RANK,
