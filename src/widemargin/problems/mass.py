@@ -100,7 +100,7 @@ class MassProblem(KernelProblem):
             memory_limit=memory_limit,
         )
         self.mass = float(mass)
-        most = min(float(self.weights[own].sum()) / share for own, share in self._parts)
+        most = min(sums.room(self.weights[own]) / share for own, share in self._parts)
         if self.is_bounded and self.mass > most:
             check.refuse("mass", f"at most {most:g}, for these C and labels", mass)
 

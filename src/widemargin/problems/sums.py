@@ -34,6 +34,12 @@ def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
     return alpha
 
 
+def room(C: Vector) -> float:
+    """The sum of C, rounded down: what alpha may have as its sum, to the last digit."""
+    total = math.fsum(C.tolist())
+    return math.nextafter(total, 0.0) if missing(C, total) > 0.0 else total
+
+
 def missing(alpha: Vector, total: float) -> float:
     """What a sum lacks, to its last digit."""
     return math.fsum([total, *(-alpha).tolist()])
@@ -56,6 +62,8 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
         share = abs(lack) / there * SLACK if there > 0.0 else np.inf
         if share <= MOST_REPAIRED:
             return share * room
+    if lack > 0.0 and loss.is_bounded and missing(C, total) <= 0.0:
+        return C - alpha  # near the largest sum there is this is rounding, too
     return np.full(len(alpha), np.inf)
 
 
