@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 # The share of what there is that may be added to a sum, or taken from it, to make it
 # what it has to be: that is rounding.
 MOST_REPAIRED = 0.25
+# What is left of bounds is rounding below this share of a sum.
+NEAR = 1e-9
 # Multiples of it lie evenly: a start has rows from everywhere.
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
@@ -62,8 +64,9 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
         share = abs(lack) / there * SLACK if there > 0.0 else np.inf
         if share <= MOST_REPAIRED:
             return share * room
-    if lack > 0.0 and loss.is_bounded and missing(C, total) <= 0.0:
-        return C - alpha  # near the largest sum there is this is rounding, too
+    is_near = lack > 0.0 and float((C - alpha).sum()) <= NEAR * total
+    if is_near and loss.is_bounded and missing(C, total) <= 0.0:
+        return C - alpha  # near the largest sum there is all of it is rounding
     return np.full(len(alpha), np.inf)
 
 

@@ -42,6 +42,9 @@ RESIDUAL, ROUNDING = 100.0, 1e-14
 # Multipliers to begin with, as no row has to end at a bound, in units of usual ones (1:
 # 14 steps, 1e-3: 11, 1e-6: 9, 1e-9: 10), and the most steps.
 LIGHT, MOST_STEPS = 1e-6, 20
+# A step that leaves more of the objective shows that hulls hardly meet, or do not:
+# where they do it falls to less than a quarter.
+SLOW = 0.5
 
 
 def common_point(
@@ -118,7 +121,12 @@ def _inside(method: Method, enough: float) -> Vector:
     at = method.begin()
     if at is None:  # there is no room
         return np.full(len(method.lower), np.nan)
-    at = at._replace(low=LIGHT * at.low, high=LIGHT * at.high)
+    at, before = at._replace(low=LIGHT * at.low, high=LIGHT * at.high), np.inf
+
+    def end(now: float) -> float:
+        nonlocal before
+        is_over, before = now <= enough or now > SLOW * before, now
+        return np.inf if is_over else 0.0
+
     with threads_for(len(at.c)):
-        last = method.run(at, lambda now: np.inf if now <= enough else 0.0, MOST_STEPS)
-        return method.feasible(last.c)
+        return method.feasible(method.run(at, end, MOST_STEPS).c)
