@@ -52,7 +52,7 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
 
     A sum that is too large is scaled down. One that is too small gets shares of what
     its support vectors have to their bounds, or of themselves without bounds; where all
-    of these are at their bounds, of what all rows have.
+    of these are at their bounds, of what all rows have; all of it, if it is rounding.
     """
     lack, rooms = missing(alpha, total), [alpha]
     if lack == 0.0:
