@@ -120,11 +120,10 @@ constexpr double kFloor = 1e-10;
 // Where the optimum may be zero, gaps are relative to this share of what the certificate has them
 // relative to: it counts rounding, too.
 constexpr double kSure = 0.25;
-// Where the optimum may be zero: without a margin so far, and at this share of the largest
-// objective there is, pair steps are given up that take it no faster than this factor at a time. A
-// margin that is that small asks for more digits than float32 has, and where there is none they
-// hardly move.
-constexpr double kHopeless = 3e-8, kQuick = 0.7;
+// Where the optimum may be zero: without a margin so far, and at a small share of the largest
+// objective there is, pair steps are given up that take it no faster than this factor at a time:
+// where there is no margin they hardly move.
+constexpr double kQuick = 0.7;
 
 // One problem, from its start to its end. Positions count the samples with what pads their groups.
 class Problem {
@@ -303,10 +302,10 @@ class Problem {
           (void)begin_to_refine(steps), goal = share;
       }
       const bool is_over = spent >= static_cast<double>(limits.most);
-      const bool is_last = is_over || (negative > 0 && !may_curve_);
+      const bool is_last =
+          is_over || (negative > 0 && !may_curve_) || is_hopeless(before, limits.hopeless);
       const bool unsolved = blocks_ && done.steps >= most_of_set();
-      if (end == BatchEnd::waiting && (is_last || !goes_on(steps, unsolved) || is_hopeless(before)))
-        end = BatchEnd::stuck;
+      if (end == BatchEnd::waiting && (is_last || !goes_on(steps, unsolved))) end = BatchEnd::stuck;
       if (end == BatchEnd::stuck && may_refine && !is_refined_ && !is_last) {
         end = begin_to_refine(steps) <= share ? BatchEnd::solved : BatchEnd::waiting;
         goal = share;
@@ -742,7 +741,8 @@ class Problem {
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (gap() <= kShare * limits.tol) return BatchEnd::solved;
       if (settled && (stop *= kFall) < kDigits * unit_) return BatchEnd::stuck;
-      if (steps >= limits.most || !has_fallen(steps, patience) || is_hopeless(before))
+      if (steps >= limits.most || !has_fallen(steps, patience) ||
+          is_hopeless(before, limits.hopeless))
         return BatchEnd::stuck;
       if (crew_.stopped(is_caller_)) return BatchEnd::stopped;
     }
@@ -899,8 +899,8 @@ class Problem {
 
   // Whether there is no margin so far, hardly any is possible, and steps were slow since the bound
   // `before`.
-  bool is_hopeless(double before) {
-    if (!may_be_zero_ || primal_ < 0 || -dual_ > kHopeless * largest_) return false;
+  bool is_hopeless(double before, double share) {
+    if (!may_be_zero_ || primal_ < 0 || -dual_ > share * largest_) return false;
     if (dual_ > kQuick * before) return false;
     (void)gap();
     return primal_ == 0;

@@ -83,6 +83,7 @@ struct BatchLimits {
   std::size_t bytes;           // of rows of K
   std::size_t threads;         // the caller's among them
   bool exactly;                // in float64, with all kernel values of a problem at once
+  double hopeless;             // share of the largest objective below which no margin is likely
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 

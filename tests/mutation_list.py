@@ -42,6 +42,7 @@ CORE = (
 )
 BALL = ("tests/estimators/test_enclosing_ball.py",)
 BALL_FILES = ("tests/models/test_ball_models.py",)
+HULLS = ("tests/solvers/kernel/test_hulls.py",)
 LOW_RANK = ("tests/solvers/kernel/test_low_rank.py",)
 TWOFOLD = ("tests/numerics/test_core_twofold.py",)
 NU_PROBABILITY = ("tests/cli/test_cli_regress.py", "tests/cli/test_cli_weights.py")
@@ -820,8 +821,8 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        "(is_last || !goes_on(steps, unsolved) || is_hopeless",
-        "(is_last || is_hopeless",
+        "(is_last || !goes_on(steps, unsolved)))",
+        "is_last)",
         BATCH,
     ),
     Mutation(
@@ -977,27 +978,27 @@ MUTATIONS = [
     Mutation(
         "low rank: lengths of rows",
         "low_rank.py",
-        "np.multiply(part, lengths, out",
-        "np.multiply(part, lengths**0, out",
+        "np.multiply(made, lengths, out",
+        "np.multiply(made, lengths**0, out",
         LOW_RANK,
     ),
     Mutation(
         "low rank: a penalized intercept",
-        "low_rank.py",
+        "inner_points.py",
         "self.times(c) - self._shift * float(c.sum())",
         "self.times(c) + self._shift * float(c.sum())",
         LOW_RANK,
     ),
     Mutation(
         "low rank: both rows of a sample",
-        "low_rank.py",
+        "inner_points.py",
         ".sum(axis=0)\n        return np.asarray(self._Z.T @ both)",
         "[0]\n        return np.asarray(self._Z.T @ both)",
         LOW_RANK,
     ),
     Mutation(
         "low rank: solutions that cancel are improved",
-        "low_rank.py",
+        "inner_points.py",
         "if is_rough:",
         "if not is_rough:",
         LOW_RANK,
@@ -1022,6 +1023,48 @@ MUTATIONS = [
         "return small and",
         "return False and",
         ("tests/estimators/test_nu.py", "tests/problems/test_mass.py"),
+    ),
+    Mutation(
+        "hulls: rows without room for a sum",
+        "hulls.py",
+        "SPARE * total",
+        "0.0 * total",
+        HULLS,
+    ),
+    Mutation(
+        "hulls: a point that is not near enough",
+        "hulls.py",
+        "if 0.5 * float(c[J] @ K @ c[J]) <= enough:",
+        "if True:",
+        HULLS,
+    ),
+    Mutation(
+        "hulls: sums of the second class",
+        "hulls.py",
+        "totals * (E.T @ y[J]) / E.sum(axis=0)",
+        "totals * abs(E.T @ y[J]) / E.sum(axis=0)",
+        HULLS,
+    ),
+    Mutation(
+        "many problems: pair steps go on where hulls do not meet",
+        "batch.py",
+        "again([k for k in hopeless if k not in met], hopeless=GIVEN_UP)",
+        "again([k for k in hopeless if k not in met], is_end=True)",
+        HULLS,
+    ),
+    Mutation(
+        "sums: all that bounds have",
+        "sums.py",
+        "return C - alpha  # near",
+        "pass  # near",
+        ("tests/estimators/test_nu.py",),
+    ),
+    Mutation(
+        "working sets: a class whose rows are all at a bound",
+        "working_set.py",
+        "if some.size else 0.0 for some in ends",
+        "if some.size > 1 else np.nan for some in ends",
+        ("tests/estimators/test_nu.py",),
     ),
     Mutation(
         "vertex: what makes up for moved rows",

@@ -206,6 +206,22 @@ def test_a_checkpoint_of_another_nu_is_refused(kind, tmp_path):
         kind(nu=0.2, **options).fit(X, KINDS[kind])
 
 
+@pytest.mark.parametrize("solver", ["auto", "irwls"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS, 1e-8 * WEIGHTS])
+def test_the_largest_nu_is_solved_and_proved(solver, weights):
+    """All rows of a class are at their bounds: no sum is above what these have."""
+    y, C = LABELS > 0, np.ones(160) if weights is None else weights
+    most = 2.0 * min(C[y].sum(), C[~y].sum()) / C.sum()
+    for nu in (most, most * (1.0 - 1e-13)):
+        machine = NuSVC(nu=nu, gamma=0.3, solver=solver).fit(X, y, weights)
+        alpha, small = machine.solution_.alpha, y == (C[y].sum() < C[~y].sum())
+        assert machine.status_ == "solved"
+        np.testing.assert_allclose(alpha[small], C[small], rtol=1e-6)
+    machine = OneClassSVM(nu=1.0, gamma=0.3, solver=solver).fit(X, None, weights)
+    assert machine.status_ == "solved"
+    np.testing.assert_allclose(machine.solution_.alpha, C, rtol=1e-6)
+
+
 def _mixed(m, n, seed):
     """Rows of zeros and ones with labels at random: of small nu no margin exists."""
     draw = np.random.default_rng(seed)

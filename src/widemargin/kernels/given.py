@@ -41,7 +41,6 @@ class GivenSamples(Grouped):
 
     Attributes
     ----------
-    values : ndarray (m, m)
     is_fit, is_fit_exactly : bool
         Not where the values are too large for float32, or are seen not to be those of a
         positive semidefinite kernel.
@@ -56,7 +55,7 @@ class GivenSamples(Grouped):
 
     def __init__(self, values: Vector, group: NDArray[Any]) -> None:
         super().__init__(group)
-        self.values, self.diagonal = values, values.diagonal().copy()
+        self._values, self.diagonal = values, values.diagonal().copy()
         lengths = np.sqrt(np.maximum(self.diagonal, 0.0))
         largest, share, apart, i, j = _core.given_facts(values, lengths)
         if apart > ASYMMETRY * largest:
@@ -68,10 +67,14 @@ class GivenSamples(Grouped):
         # Beyond, where the share may be infinite, no lengths are asked for.
         self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))
 
+    def values(self, rows: Index) -> Vector:
+        """The values of all pairs of some rows: (k, k)."""
+        return np.asarray(self._values[np.ix_(rows, rows)])
+
     @property
     def _groups(self) -> tuple[Any, ...]:
         """What the core takes: the values, where groups begin, and the diagonal."""
-        return self.values, self._strips, self.count, self.order, self.diagonal
+        return self._values, self._strips, self.count, self.order, self.diagonal
 
     def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
@@ -79,12 +82,12 @@ class GivenSamples(Grouped):
 
     def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
         """Let the core add up scores; runs share the values anyway."""
-        asked: tuple[Any, ...] = (self.values, self.diagonal, *sums, *out)
+        asked: tuple[Any, ...] = (self._values, self.diagonal, *sums, *out)
         _core.sum_given(*asked)
 
     def _add_table(self, asked: tuple[Any, ...]) -> None:
         """Let the core make sums by a table."""
-        given: tuple[Any, ...] = (self.values, self.diagonal, *asked)
+        given: tuple[Any, ...] = (self._values, self.diagonal, *asked)
         _core.sum_table_given(*given)
 
     @functools.cached_property

@@ -72,9 +72,15 @@ class Grouped(ABC):
     is_fit_exactly: bool
     may_curve: bool = False
 
+    @abstractmethod
+    def values(self, rows: Index) -> Vector:
+        """Kernel values of all pairs of some rows, in float64: (k, k)."""
+
     def shows_indefinite(self, rows: Index) -> bool:
-        """Whether some of the rows show that the kernel is not what it need not be."""
-        return False
+        """Whether a sample of the rows shows that the kernel is indefinite."""
+        if not self.may_curve:
+            return False
+        return is_indefinite(self.values(rows[sample(len(rows))]))
 
     def __init__(self, group: NDArray[Any]) -> None:
         self.order = np.argsort(group, kind="stable")
@@ -103,6 +109,7 @@ class Grouped(ABC):
         loss: tuple[bool, int],
         limits: tuple[float, int, int, int, bool],
         stop: Callable[[], bool],
+        hopeless: float = 0.0,
     ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
 
@@ -117,6 +124,9 @@ class Grouped(ABC):
         limits : relative gap, steps of a problem, bytes of kernel values, threads, and
             whether problems are solved in float64, each with all its kernel values.
         stop : asked some fifty times a second
+        hopeless : float
+            Where no function may be the best one, and none better is known, problems
+            end at this share of the largest objective there is, if steps are slow.
 
         Returns
         -------
@@ -126,7 +136,18 @@ class Grouped(ABC):
         """
         scores, t = np.zeros(len(c)), len(problems[2])
         numbers, counts = np.zeros((t, 4)), np.zeros((t, 3), np.int64)
-        ask = (*problems, *data, c, scores, *loss, *limits, stop, numbers, counts)
+        ask = (
+            *problems,
+            *data,
+            c,
+            scores,
+            *loss,
+            *limits,
+            hopeless,
+            stop,
+            numbers,
+            counts,
+        )
         _, interrupted = self._ask(ask)
         return scores, numbers, counts, interrupted
 
@@ -267,12 +288,10 @@ class GroupedSamples(Grouped):
         self.is_fit = self.is_fit_exactly and not rough
         self.may_curve = not kernel.is_psd
 
-    def shows_indefinite(self, rows: Index) -> bool:
-        """Whether a sample of the rows shows that the kernel is indefinite."""
-        if not self.may_curve:
-            return False
-        X = self._X[rows[sample(len(rows))]]
-        return is_indefinite(kernel_values(self.kernel.form, X, X))
+    def values(self, rows: Index) -> Vector:
+        """Kernel values of all pairs of some rows, in float64: (k, k)."""
+        X = self._X[rows]
+        return kernel_values(self.kernel.form, X, X)
 
     @property
     def wide_bytes(self) -> int:

@@ -195,7 +195,7 @@ class ManyProblems:
         return self.mass is not None and not np.any(self.q)
 
     @functools.cached_property
-    def _squares(self) -> Vector:
+    def squares(self) -> Vector:
         """The largest ``|f|^2`` that masses allow: (t,)."""
         squares = np.where(self.C > 0.0, self.samples.diagonal[self.rows], 0.0)
         largest = np.maximum.reduceat(squares, self.starts)
@@ -236,12 +236,12 @@ class ManyProblems:
         if self.begin_at is not None:
             return self.begin_at.copy()
         c = np.zeros(len(self.y))
-        for own, mass in self._sums_given:
+        for own, mass in self.sums_given:
             c[own] = self.y[own] * sums.filled(self.C[own], mass, self.loss)
         return c
 
     @functools.cached_property
-    def _sums_given(self) -> list[tuple[Index, float]]:
+    def sums_given(self) -> list[tuple[Index, float]]:
         """The places whose alpha has a sum that is given, and this sum."""
         if self.mass is None:
             return []
@@ -436,7 +436,7 @@ class ManyProblems:
 
     def _scales(self, dual: Vector) -> Vector:
         """What gaps are relative to at least: (t,)."""
-        least = FLOOR * (self._squares if self.may_be_zero else self.zero_objectives)
+        least = FLOOR * (self.squares if self.may_be_zero else self.zero_objectives)
         known = np.where(np.isfinite(dual), np.abs(dual), 0.0)
         return np.asarray(np.maximum(least, known))
 
@@ -486,7 +486,7 @@ class ManyProblems:
     def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
         """How much of D it costs to make sums of alpha what is given: (t,)."""
         moved = np.zeros(len(alpha))
-        for own, mass in self._sums_given:
+        for own, mass in self.sums_given:
             moved[own] = sums.change(alpha[own], self.C[own], mass, self.loss)
         slopes, lengths = np.abs(self.q - self.y * f) + errors, self.samples.lengths
         C = self.C if self.loss.dual_share else np.full(len(alpha), np.inf)

@@ -100,7 +100,7 @@ class MassProblem(KernelProblem):
             memory_limit=memory_limit,
         )
         self.mass = float(mass)
-        most = min(float(self.weights[own].sum()) / share for own, share in self._parts)
+        most = min(sums.room(self.weights[own]) / share for own, share in self._parts)
         if self.is_bounded and self.mass > most:
             check.refuse("mass", f"at most {most:g}, for these C and labels", mass)
 
@@ -112,7 +112,8 @@ class MassProblem(KernelProblem):
             return [(y > 0, 1.0)]
         return [(y > 0, 0.5), (y < 0, 0.5)]
 
-    def _sums_given(self) -> Iterator[tuple[NDArray[np.bool_], float]]:
+    def sums_given(self) -> Iterator[tuple[NDArray[np.bool_], float]]:
+        """The rows whose alpha has a sum that is given, as masks, and this sum."""
         for own, share in self._parts:
             yield own, share * self.mass
 
@@ -163,7 +164,7 @@ class MassProblem(KernelProblem):
         g = self.margins - self.signs * f
         plus, minus = (
             sums.level(g[own], self.weights[own], total, self.pointwise)
-            for own, total in self._sums_given()
+            for own, total in self.sums_given
         )
         return 0.5 * (minus - plus)
 
@@ -204,7 +205,7 @@ class MassProblem(KernelProblem):
         """What exact sums of alpha cost at most, all of it as rounding."""
         y = self.signs
         alpha, moved = y * c, np.zeros(len(c))
-        for own, total in self._sums_given():
+        for own, total in self.sums_given:
             C, loss = self.weights[own], self.pointwise
             moved[own] = sums.change(alpha[own], C, total, loss)
         if not np.isfinite(moved).all():
@@ -218,7 +219,7 @@ class MassProblem(KernelProblem):
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Give alpha its sums, and keep it in its bounds. Rounding may stay."""
         alpha = self.pointwise.clipped(getattr(state, name), self.weights)
-        for own, total in self._sums_given():
+        for own, total in self.sums_given:
             C, some = self.weights[own], alpha[own]
             there = float(some.sum())
             if abs(there - total) <= BALANCED * total:

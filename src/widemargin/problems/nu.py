@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.doubled import DoubledRows
 from widemargin.data.rows import Rows
+from widemargin.problems import sums
 from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
@@ -91,10 +92,13 @@ def _weights(y: ArrayLike, C: ArrayLike) -> Vector:
 
 
 def most_mass(y: ArrayLike, C: ArrayLike) -> float:
-    """The largest sum of alpha: twice that of the class with less."""
+    """The largest sum of alpha: twice that of the class with less.
+
+    Rounded down: a sum that no alpha has would leave no proof.
+    """
     y = np.asarray(y)
     weights = np.broadcast_to(np.asarray(C, np.float64), y.shape)
     if (y > 0).all():
-        return float(_weights(y, weights).sum())
+        return sums.room(_weights(y, weights))
     sides = (_weights(y[own], weights[own]) for own in (y > 0, y < 0))
-    return 2.0 * min(float(side.sum()) for side in sides)
+    return 2.0 * min(map(sums.room, sides))

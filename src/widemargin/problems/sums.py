@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 # The share of what there is that may be added to a sum, or taken from it, to make it
 # what it has to be: that is rounding.
 MOST_REPAIRED = 0.25
+# What is left of bounds is rounding below this share of a sum.
+NEAR = 1e-9
 # Multiples of it lie evenly: a start has rows from everywhere.
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
@@ -34,6 +36,12 @@ def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
     return alpha
 
 
+def room(C: Vector) -> float:
+    """The sum of C, rounded down: what alpha may have as its sum, to the last digit."""
+    total = math.fsum(C.tolist())
+    return math.nextafter(total, 0.0) if missing(C, total) > 0.0 else total
+
+
 def missing(alpha: Vector, total: float) -> float:
     """What a sum lacks, to its last digit."""
     return math.fsum([total, *(-alpha).tolist()])
@@ -44,7 +52,7 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
 
     A sum that is too large is scaled down. One that is too small gets shares of what
     its support vectors have to their bounds, or of themselves without bounds; where all
-    of these are at their bounds, of what all rows have.
+    of these are at their bounds, of what all rows have; all of it, if it is rounding.
     """
     lack, rooms = missing(alpha, total), [alpha]
     if lack == 0.0:
@@ -56,6 +64,9 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
         share = abs(lack) / there * SLACK if there > 0.0 else np.inf
         if share <= MOST_REPAIRED:
             return share * room
+    is_near = lack > 0.0 and float((C - alpha).sum()) <= NEAR * total
+    if is_near and loss.is_bounded and missing(C, total) <= 0.0:
+        return C - alpha  # near the largest sum there is all of it is rounding
     return np.full(len(alpha), np.inf)
 
 

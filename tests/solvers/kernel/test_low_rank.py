@@ -13,7 +13,7 @@ from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
-from widemargin.solvers.kernel.low_rank import Factored, UnitRows, products_of
+from widemargin.solvers.kernel.low_rank import UnitRows, features_of, products_of
 from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.system.threads import _blas_threads
 
@@ -255,8 +255,8 @@ def test_the_matrix_of_a_factor(intercept, copies):
     factor = PartialCholesky(units, 200, largest)
     while len(factor.pivots) < 20:
         factor.extend(0.0)
-    problem = SimpleNamespace(intercept=intercept)
-    H = Factored(factor, problem, np.arange(200 * copies))
+    problem = SimpleNamespace(intercept=intercept, signs=np.ones(200 * copies))
+    H = features_of(factor, problem)
     K = np.tile(kernel(X, X), (copies, copies))
     whole = K + (intercept == "penalized")
     rng = np.random.default_rng(1)

@@ -12,11 +12,12 @@ that keep no rows, they make the values. What comes out does not depend on them.
 checked by `ManyProblems.bounds`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.problems.base import FLOOR
 from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import (
     Certificate,
@@ -29,6 +30,7 @@ from widemargin.solution import (
 from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel.hulls import ENOUGH, HOPELESS, common_point
 from widemargin.system.deadline import Deadline
 
 Vector = NDArray[np.float64]
@@ -62,6 +64,13 @@ LEAST_GAP = 1e-8
 # Rows up to which a problem that float32 does not solve goes on in float64, with all
 # its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450.
 MOST_EXACTLY = 600
+# Answers with less than so many times the gap that is asked for are near: rounding is
+# in the way, which ends elsewhere.
+FAR = 100.0
+# The share of the largest objective there is at which pair steps are given up that have
+# found no margin, where hulls are not seen to meet: one that is smaller asks for more
+# digits than float32 has.
+GIVEN_UP = 3e-8
 # Rows, times the multiplications of a value, that are worth a second thread. Fits of
 # digits took 1.15 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
 # to 460,000 and 0.65 times at 980,000, on two cores that had other work too.
@@ -135,17 +144,57 @@ def solve_many(
     """
     ends = solve_places(problems, limits, memory, threads)
     found = _solutions(problems, ends, limits)
+
+    def again(chosen: list[int], **how: Any) -> None:
+        """Solve some that are stalled, from where they are."""
+        if chosen:
+            part = problems.part(chosen, ends.c)
+            some = solve_places(part, limits, memory, threads, **how)
+            ends.c[np.repeat(np.isin(range(len(found)), chosen), problems.sizes)] = (
+                some.c
+            )
+            for k, one in zip(chosen, _solutions(part, some, limits), strict=True):
+                found[k] = one
+
+    def stalled(some: NDArray[np.bool_]) -> list[int]:
+        """Which of some problems are."""
+        is_stalled = [solution.status is Status.STALLED for solution in found]
+        return np.flatnonzero(some & is_stalled).tolist()
+
+    hopeless = stalled(_are_hopeless(problems, ends, limits.tol))
+    met = [k for k in hopeless if _meets(problems, k, ends.c, limits.tol, memory)]
+    again(met, is_end=True)
+    again([k for k in hopeless if k not in met], hopeless=GIVEN_UP)
     rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
     few = (rows <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
-    left = [
-        k for k in np.flatnonzero(few).tolist() if found[k].status is Status.STALLED
-    ]
-    if left:
-        part = problems.part(left, ends.c)
-        ends = solve_places(part, limits, memory, threads, exactly=True)
-        for k, solution in zip(left, _solutions(part, ends, limits), strict=True):
-            found[k] = solution
+    again(stalled(few), exactly=True, hopeless=GIVEN_UP)
     return found
+
+
+def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
+    """Which problems have no margin yet, and hardly any is possible: (t,)."""
+    if not (problems.may_be_zero and problems.loss.is_bounded) or ends.may_curve:
+        return np.zeros(len(problems.ends), np.bool_)
+    left = -ends.proofs[:, 1] / problems.squares
+    far = (FAR * tol * FLOOR < left) & (left <= HOPELESS)
+    return np.asarray(far & (ends.proofs[:, 0] == 0.0))
+
+
+def _meets(problems: ManyProblems, k: int, c: Vector, tol: float, memory: int) -> bool:
+    """Whether hulls are seen to meet; then problem k has a c that proves it."""
+    own = slice(problems.starts[k], problems.ends[k])
+    part, rows = problems.part([k], c), problems.rows[own]
+    found = common_point(
+        lambda J: problems.samples.values(rows[J]),
+        part.y,
+        part.C,
+        list(part.sums_given),
+        ENOUGH * tol * FLOOR * float(part.squares[0]),
+        memory,
+    )
+    if found is not None:
+        c[own] = found
+    return found is not None
 
 
 def solve_places(
@@ -153,14 +202,20 @@ def solve_places(
     limits: Limits,
     memory: int,
     threads: int,
+    *,
     exactly: bool = False,
+    hopeless: float = HOPELESS,
+    is_end: bool = False,
 ) -> Ends:
-    """The same, as arrays over all places; in float64 where ``exactly``, or needed."""
+    """The same, as arrays over all places; in float64 where ``exactly``, or needed.
+
+    Without a step where the start ``is_end``.
+    """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
     rows, t = int(problems.sizes.max()), len(problems.ends)
     most = max(MOST_STEPS * rows, FEW_VISITS // rows)
-    if problems.may_be_zero and not problems.counted(c).any():
+    if is_end or (problems.may_be_zero and not problems.counted(c).any()):
         # No function is better than none: equal targets. Steps would follow rounding.
         scores, numbers, interrupted = np.zeros(len(c)), np.zeros((t, 4)), False
         counts = np.zeros((t, 3), np.int64)
@@ -172,6 +227,7 @@ def solve_places(
             (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
             (limits.tol, most, memory, threads, exactly or not problems.samples.is_fit),
             _Over(limits.deadline),
+            hopeless,
         )
     b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)

@@ -25,6 +25,7 @@ from widemargin.solvers.kernel.working_set import Small
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 # Steps at the most, how far one goes to the nearest bound, and its least length: below,
 # rounding decides.
@@ -35,6 +36,10 @@ MOST_STEPS, TO_BOUND, LEAST_STEP = 60, 0.99, 1e-6
 END = 1e-9
 # Shares of the sums that leave room to both sides.
 ROOM = 1e-9
+# Solutions that are differences of vectors so many times as long are improved once.
+CANCELS = 1e3
+# Rows that are multiplied at a time: they stay in the second-level cache.
+ROWS = 512
 
 
 class Quadratic(Protocol):
@@ -64,6 +69,68 @@ class Dense:
         M = np.array(self._H, order="F")
         M[np.diag_indices(len(d))] += d
         return cholesky(M)[0]
+
+
+class Factored:
+    """The matrix Z Z' of samples that may occur twice: a row of Z each.
+
+    Parameters
+    ----------
+    Z : ndarray (k, r)
+    copies : int, how often all of them occur
+    shift : float, which Z has as the square of a column, and scores are without
+    """
+
+    def __init__(self, Z: Vector, copies: int = 1, shift: float = 0.0) -> None:
+        self._Z, self._copies, self._shift = Z, copies, shift
+        self.size = float(np.einsum("ij,ij->", Z, Z)) / len(Z)
+
+    def rows(self, J: Index) -> Vector:
+        """Rows J of Z."""
+        return np.asarray(self._Z[J % len(self._Z)])
+
+    def times(self, c: Vector) -> Vector:
+        """The product H c."""
+        return self._spread(self._Z @ self._summed(c))
+
+    def scores(self, c: Vector) -> Vector:
+        """The product Z Z' c."""
+        return self.times(c) - self._shift * float(c.sum())
+
+    def factored(self, d: Vector) -> Callable[[Vector], Vector]:
+        """What solves systems with H + diag(d): by a matrix of order r."""
+        Z, inverse = self._Z, 1.0 / d
+        scale = np.sqrt(inverse.reshape(self._copies, -1).sum(axis=0))
+        M = np.eye(Z.shape[1])
+        for begin in range(0, len(Z), ROWS):
+            deadline.check()
+            some = Z[begin : begin + ROWS] * scale[begin : begin + ROWS, np.newaxis]
+            M += some.T @ some
+        solve, _ = cholesky(M)
+
+        def once(right: Vector) -> tuple[Vector, bool]:
+            """A solution, and whether it is a difference of much longer vectors."""
+            first = (inverse * right.T).T
+            x = first - (inverse * self._spread(Z @ solve(self._summed(first))).T).T
+            return x, bool(np.linalg.norm(first) > CANCELS * np.linalg.norm(x))
+
+        def solved(right: Vector) -> Vector:
+            """The solution for a vector, or for columns."""
+            x, is_rough = once(right)
+            if is_rough:
+                x += once(right - self.times(x) - (d * x.T).T)[0]
+            return x
+
+        return solved
+
+    def _summed(self, c: Vector) -> Vector:
+        """The product of Z' and c, of both copies."""
+        both = c.reshape(self._copies, len(self._Z), *c.shape[1:]).sum(axis=0)
+        return np.asarray(self._Z.T @ both)
+
+    def _spread(self, f: Vector) -> Vector:
+        """Numbers of samples for all rows."""
+        return f if self._copies == 1 else np.concatenate([f] * self._copies)
 
 
 class Boxed(NamedTuple):

@@ -9,8 +9,8 @@ of it is much where K has no low rank. Scores, and what is proved, are those of 
 """
 
 import contextlib
+import functools
 import math
-from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -21,16 +21,24 @@ from widemargin.features.builder import MapBuilder
 from widemargin.features.partial_cholesky import PartialCholesky, largest, pivots_of
 from widemargin.kernels.definite import SAMPLE, sample
 from widemargin.kernels.kernel import Kernel
-from widemargin.numerics.cholesky import cholesky, threads_for
+from widemargin.kernels.matrix import Columns
+from widemargin.numerics.cholesky import threads_for
 from widemargin.problems.base import FLOOR
 from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.mass import MassProblem
 from widemargin.solution import Certificate, Step
-from widemargin.solvers.kernel.inner_points import Boxed, Method, Point, indicators
+from widemargin.solvers.kernel.hulls import ENOUGH, HOPELESS, common_point
+from widemargin.solvers.kernel.inner_points import (
+    Boxed,
+    Factored,
+    Method,
+    Point,
+    indicators,
+)
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
 from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.solvers.kernel.working_set import WorkingSet
-from widemargin.system import deadline
 from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
@@ -54,22 +62,12 @@ VISITS, LEAST_RANK = 3.0, 50.0
 LEFT, RESIDUAL = 0.01, 10.0
 # A run that misses its gap may try so often, each time so much nearer.
 TRIES, NEARER = 3, 1e-2
-# Without a margin so far, and below this share of the largest objective there is, a
-# margin is too small for pair steps: float32 has not its digits, and they hardly move.
-# Two classes of 1,000 rows that overlap take 0.2 to 0.4 of the time from there on.
-HOPELESS = 1e-7
-# So many rows for each column of the factor may do where there is no margin.
-ROOMY = 4
 # Steps of an interior point. Two classes of shuttle, whose rows differ in length by
 # some digits, take 100 with a polynomial kernel, and two Gaussians 20.
 MOST_STEPS = 150
 # What rows at their bounds may move scores, in units of slacks: the first one of these
 # that keeps the gap; with infinity none is moved at once.
 SETTLED = 0.0, 1.0, np.inf
-# Solutions that are differences of vectors so many times as long are improved once.
-CANCELS = 1e3
-# Rows that are multiplied at a time: they stay in the second-level cache.
-ROWS = 512
 # The share of the memory that the factor may have.
 SHARE = 0.125
 
@@ -144,7 +142,8 @@ class LowRank:
             if not self._no_margin:
                 self._no_margin = True
                 with contextlib.suppress(ValueError):  # there is no room for it
-                    self._run.refine()  # which may show that it is solved
+                    if not self._meets():
+                        self._run.refine()  # which may show that it is solved
                     return True
             self._pairs.visits = self._pairs.most_visits = self._visits(LOW * self._m)
             scale = 0.0  # the optimum may be
@@ -185,6 +184,18 @@ class LowRank:
         bounds = Certificate(now.primal, now.dual, problem.scale)
         small = -now.dual <= HOPELESS / FLOOR * problem.scale
         return small and problem.ends_at_zero(bounds)
+
+    def _meets(self) -> bool:
+        """Whether hulls are seen to meet, and the run has moved to what proves it."""
+        problem = self._run.problem
+        if not isinstance(problem, MassProblem):
+            return False
+        enough = ENOUGH * self._tol * problem.scale
+        columns, given = problem.columns, (problem.signs, problem.weights)
+        sums = [(np.flatnonzero(own), total) for own, total in problem.sums_given]
+        values = functools.partial(_all_pairs, columns)
+        c = common_point(values, *given, sums, enough, int(SHARE * columns.limit))
+        return c is not None and self._run.move(c)
 
     def _visits(self, rank: float) -> float:
         """Visits of pair steps that take as long as an interior point of a rank."""
@@ -236,22 +247,19 @@ class LowRank:
                 return np.inf
             return 0.5 * share * max(abs(objective), problem.scale) / m
 
-        for rows in (*self._few_rows(), np.arange(m)):
-            H = Factored(factor, problem, rows)
-            method = self._method(H, rows)
-            begin = method.begin()
-            if begin is None:
-                continue
-            last = method.run(begin, end, MOST_STEPS)
-            inside = method.feasible(last.c)
-            if is_zero(method.problem.objective(inside, H.times(inside))):
-                c = np.zeros(m)
-                c[rows] = inside  # which predicts nothing: there need not be few
-                return c
-        return None if begin is None else self._at_vertex(method, H, last, inside)
+        H = features_of(factor, problem)
+        method = self._method(H)
+        begin = method.begin()
+        if begin is None:
+            return None
+        last = method.run(begin, end, MOST_STEPS)
+        inside = method.feasible(last.c)
+        if is_zero(method.problem.objective(inside, H.times(inside))):
+            return inside  # which predicts nothing: there need not be few rows
+        return self._at_vertex(method, H, last, inside)
 
     def _at_vertex(
-        self, method: Method, H: "Factored", last: Point, inside: Vector
+        self, method: Method, H: Factored, last: Point, inside: Vector
     ) -> Vector:
         """A vertex whose gap is about that of the inner point, or this if none is."""
         enough = max(2.0 * self._gap(inside, H.scores(inside)), 0.5 * self._tol)
@@ -266,27 +274,15 @@ class LowRank:
                     return c
         return inside
 
-    def _few_rows(self) -> list[Index]:
-        """Rows that may do where there is no margin: those with c, and any others."""
-        c = self._run.c
-        rows = np.flatnonzero(c)
-        count = max(int(ROOMY * self.rank), 2 * len(rows))
-        if not self._no_margin or count > 0.5 * len(c):
-            return []
-        others = np.random.default_rng(0).permutation(np.flatnonzero(c == 0.0))
-        return [np.sort(np.append(rows, others[: count - len(rows)]))]
-
-    def _method(self, H: "Factored", rows: Index) -> Method:
-        """An interior point for some rows, whose c have all of the sums."""
+    def _method(self, H: Factored) -> Method:
+        """An interior point, whose c has the sums that are given."""
         problem, form, c = self._run.problem, self._run.form, self._run.c
-        y, bound = problem.signs, form.bound[rows]
+        y, bound = problem.signs, form.bound
         groups = ((), (np.full(len(y), True),), (y > 0, y < 0))[form.sums]
         E = indicators(groups, len(y))
         sums = E.T @ c if form.sums > 1 else np.full(form.sums, problem.mass or 0.0)
-        y = y[rows]
-        linear = -np.broadcast_to(problem.margins, len(c))[rows] * y
         upper = np.where(y > 0, bound, 0.0)
-        return Method(Boxed(H, linear, upper - bound, upper, E[rows], sums))
+        return Method(Boxed(H, -problem.margins * y, upper - bound, upper, E, sums))
 
     def _gap(self, c: Vector, f: Vector) -> float:
         """The relative gap of c by scores f."""
@@ -323,72 +319,15 @@ class UnitRows:
         return np.asarray(self._rows.columns(J) / lengths)
 
 
-class Factored:
-    """The matrix Z Z' + p of samples, which may occur twice.
+def _all_pairs(columns: Columns, J: Index) -> Vector:
+    """Kernel values of all pairs of some rows: (k, k)."""
+    return columns.values(J, J)
 
-    Parameters
-    ----------
-    factor : PartialCholesky of `UnitRows`
-    problem : KernelProblem
-    rows : int ndarray, some of its rows where no sample occurs twice, or all
-    """
 
-    def __init__(
-        self, factor: PartialCholesky, problem: KernelProblem, rows: Index
-    ) -> None:
-        made = factor.Z
-        own = rows[rows < len(made)]
-        part = made if len(own) == len(made) else made[own]
-        lengths = cast(UnitRows, factor.builder).lengths[own, np.newaxis]
-        self._shift = float(problem.intercept == "penalized")
-        Z = np.ones((len(own), part.shape[1] + int(self._shift)))
-        np.multiply(part, lengths, out=Z[:, : part.shape[1]])
-        self._Z, self._copies = Z, len(rows) // len(Z)
-        self.size = float(np.einsum("ij,ij->", Z, Z)) / len(Z)
-
-    def rows(self, J: Index) -> Vector:
-        """Rows J of Z."""
-        return np.asarray(self._Z[J % len(self._Z)])
-
-    def times(self, c: Vector) -> Vector:
-        """The product H c."""
-        return self._spread(self._Z @ self._summed(c))
-
-    def scores(self, c: Vector) -> Vector:
-        """The product Z Z' c."""
-        return self.times(c) - self._shift * float(c.sum())
-
-    def factored(self, d: Vector) -> Callable[[Vector], Vector]:
-        """What solves systems with H + diag(d): by a matrix of order r."""
-        Z, inverse = self._Z, 1.0 / d
-        scale = np.sqrt(inverse.reshape(self._copies, -1).sum(axis=0))
-        M = np.eye(Z.shape[1])
-        for begin in range(0, len(Z), ROWS):
-            deadline.check()
-            some = Z[begin : begin + ROWS] * scale[begin : begin + ROWS, np.newaxis]
-            M += some.T @ some
-        solve, _ = cholesky(M)
-
-        def once(right: Vector) -> tuple[Vector, bool]:
-            """A solution, and whether it is a difference of much longer vectors."""
-            first = (inverse * right.T).T
-            x = first - (inverse * self._spread(Z @ solve(self._summed(first))).T).T
-            return x, bool(np.linalg.norm(first) > CANCELS * np.linalg.norm(x))
-
-        def solved(right: Vector) -> Vector:
-            """The solution for a vector, or for columns."""
-            x, is_rough = once(right)
-            if is_rough:
-                x += once(right - self.times(x) - (d * x.T).T)[0]
-            return x
-
-        return solved
-
-    def _summed(self, c: Vector) -> Vector:
-        """The product of Z' and c, of both copies."""
-        both = c.reshape(self._copies, len(self._Z), *c.shape[1:]).sum(axis=0)
-        return np.asarray(self._Z.T @ both)
-
-    def _spread(self, f: Vector) -> Vector:
-        """Numbers of samples for all rows."""
-        return f if self._copies == 1 else np.concatenate([f] * self._copies)
+def features_of(factor: PartialCholesky, problem: KernelProblem) -> Factored:
+    """The factor of a problem, whose samples may occur twice."""
+    made, shift = factor.Z, float(problem.intercept == "penalized")
+    lengths = cast(UnitRows, factor.builder).lengths[:, np.newaxis]
+    Z = np.ones((len(made), made.shape[1] + int(shift)))
+    np.multiply(made, lengths, out=Z[:, : made.shape[1]])
+    return Factored(Z, len(problem.signs) // len(made), shift)

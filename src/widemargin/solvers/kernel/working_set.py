@@ -560,18 +560,22 @@ class Violations:
     @property
     def intercept(self) -> float:
         """The b in the middle of what the conditions allow: (m + M) / 2."""
-        return float(np.mean([0.5 * (rise + fall) for rise, fall in self.ranges]))
+        return float(np.mean(self._middles))
+
+    @property
+    def _middles(self) -> list[float]:
+        """The middle of each range; of one whose rows are all at a bound, its end."""
+        ends = (np.array(ends)[np.isfinite(ends)] for ends in self.ranges)
+        return [float(some.mean()) if some.size else 0.0 for some in ends]
 
     @property
     def levels(self) -> Any:
         """What -F of rows that can move ends at: 0, b, or an array of one for each."""
         if not self.groups:
             return 0.0
-        middles = [0.5 * (rise + fall) for rise, fall in self.ranges]
         if len(self.groups) == 1:
-            return middles[0]
-        finite = np.where(np.isfinite(middles), middles, 0.0)  # else nothing moves
-        return np.where(self.groups[0], *finite)
+            return self._middles[0]
+        return np.where(self.groups[0], *self._middles)
 
     @property
     def thresholds(self) -> tuple[float, float]:
