@@ -125,6 +125,10 @@ constexpr double kSure = 0.25;
 // where there is no margin they hardly move.
 constexpr double kQuick = 0.7;
 
+// Multiplications between two looks whether it is over, a millisecond or so; and what a value takes
+// beside those of its columns.
+constexpr std::size_t kLook = 1 << 23, kOfValue = 8;
+
 // One problem, from its start to its end. Positions count the samples with what pads their groups.
 class Problem {
  public:
@@ -142,7 +146,7 @@ class Problem {
     const auto first = t > 0 ? problems.group_end[t - 1] : 0;
     at_ = problems.begin_of(t);
     m_ = problems.size_of(t);
-    is_twofold_ = is_twofold(t);
+    is_twofold_ = problems.is_twofold(t);
     if (is_twofold_) m_ /= 2;
     const auto groups = (problems.group_end[t] - first) / (is_twofold_ ? 2 : 1);
     begin_.push_back(0);
@@ -219,7 +223,7 @@ class Problem {
       for (std::size_t p = 0; p < width_; ++p) near_[p] = margin_ * target_[p];
     }
     const SmallProblem<float, MadeRows> problem{
-        {parts_.data(), begin_.data(), id_.data(), id_.size(), this, &Problem::make},
+        {parts_.data(), begin_.data(), id_.data(), id_.size(), this, &Problem::make, &is_over_},
         q,
         width_,
         diagonal_.data(),
@@ -275,6 +279,8 @@ class Problem {
       violation_ = done.violation;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (!blocks_) take_scores();
+      if (is_over_) end = BatchEnd::stopped;
+      if (is_over_) break;
       const double before = dual_;
       if (settled || (may_be_near(goal) && gap() <= goal)) {
         if (blocks_ && !is_refined_ && noise() < kNegligible * limits.tol)
@@ -347,25 +353,6 @@ class Problem {
   }
 
  private:
-  // Whether each row is there twice, as in regression: all with +1, then all with -1, of which one
-  // at most has a loss. Then one variable stands for both, with a kink at zero:
-  //   q alpha + q' alpha' = target x - q |x|,  x = alpha - alpha'.
-  bool is_twofold(std::size_t t) const {
-    const auto first = t > 0 ? all_.group_end[t - 1] : 0, last = all_.group_end[t];
-    const auto group =
-        all_.group.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
-    const std::size_t half = group.size() / 2, m = m_ / 2;
-    if (group.size() % 2 != 0 || !std::isnan(all_.mass[t])) return false;
-    if (!std::equal(group.begin(), group.begin() + static_cast<std::ptrdiff_t>(half),
-                    group.begin() + static_cast<std::ptrdiff_t>(half)))
-      return false;
-    for (std::size_t i = at_; i < at_ + m; ++i)
-      if (!(all_.y[i] > 0 && all_.y[i + m] < 0 && all_.C[i] == all_.C[i + m] &&
-            all_.q[i] + all_.q[i + m] <= 0))
-        return false;
-    return true;
-  }
-
   // f(first position, first place in the arrays of all problems, first sample, their number).
   template <class F>
   void each_group(const F& f) const {
@@ -482,7 +469,8 @@ class Problem {
 
   // Steps of the variables that are not settled.
   PairSteps narrow_steps(double stop, std::int64_t some) {
-    const auto done = pairs_.made32(narrow_.problem(this, &Problem::make_narrow), stop, some);
+    const auto done =
+        pairs_.made32(narrow_.problem(this, &Problem::make_narrow, is_over_), stop, some);
     narrow_.give_back(x_.data(), F_.data());
     return done;
   }
@@ -569,30 +557,40 @@ class Problem {
     std::array<std::size_t, kTogether> samples;
     for (std::size_t r = 0; r < count; ++r)
       samples[r] = kept_.first(id_[own]) + chosen[r] - begin_[own];
-    kept_.make(samples.data(), count, id_[own], id, gathered_);
+    make_parts(samples.data(), count, own, g);
     return __atomic_load_n(parts_[i] + id, __ATOMIC_ACQUIRE);
   }
+  // The parts g of some samples; now and then a look whether it is over.
+  void make_parts(const std::size_t* samples, std::size_t count, std::size_t own, std::size_t g) {
+    kept_.make(samples, count, id_[own], id_[g], gathered_);
+    work_ += count * (begin_[g + 1] - begin_[g]) * (samples_.strips.n + kOfValue);
+    if (work_ < kLook) return;
+    work_ = 0;
+    is_over_ = crew_.stopped(is_caller_);
+  }
 
-  // All parts of some rows, some rows together.
-  void make_missing(const std::vector<std::size_t>& rows) {
+  // All parts of some rows, some rows together. False: it was over before they were there.
+  bool make_missing(const std::vector<std::size_t>& rows) {
     std::array<std::size_t, kTogether> some;
     for (std::size_t own = 0, r = 0; own < id_.size(); ++own) {
       const std::size_t first = r;
       while (r < rows.size() && rows[r] < begin_[own + 1]) ++r;
-      for (const auto id : id_) {
+      for (std::size_t g = 0; g < id_.size(); ++g) {
         std::size_t count = 0;
         const auto flush = [&] {
-          if (count > 0) kept_.make(some.data(), count, id_[own], id, gathered_);
+          if (count > 0) make_parts(some.data(), count, own, g);
           count = 0;
         };
         for (std::size_t k = first; k < r; ++k) {
-          if (__atomic_load_n(parts_[rows[k]] + id, __ATOMIC_RELAXED) != nullptr) continue;
+          if (__atomic_load_n(parts_[rows[k]] + id_[g], __ATOMIC_RELAXED) != nullptr) continue;
+          if (is_over_) return false;
           some[count++] = kept_.first(id_[own]) + rows[k] - begin_[own];
           if (count == kTogether) flush();
         }
         flush();
       }
     }
+    return true;
   }
 
   // Whether no variable of the start was clipped, of which there are scores.
@@ -685,7 +683,7 @@ class Problem {
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
       if (x_[p] != 0) moved.push_back(p);
-    make_missing(moved);
+    if (!make_missing(moved)) return restart();
     constexpr std::size_t most = 64;
     for (std::size_t g = 0; g < id_.size(); ++g) {
       const float* base = nullptr;
@@ -717,7 +715,7 @@ class Problem {
   void take_gradient() {
     add_up();
     if (!is_plain_ || is_refined_) come_near();
-    passes_.gradient(objective(), shift_ * total_, near_.data(), F_.data());
+    take_slopes();
   }
   // The same, less the levels that are known.
   void take_slopes() {
@@ -946,6 +944,8 @@ class Problem {
   double least_gap_ = std::numeric_limits<double>::infinity();
   std::int64_t since_ = 0;
   int refreshes_ = 0;
+  std::size_t work_ = 0;  // since the last look whether it is over
+  bool is_over_ = false;
   std::vector<std::size_t> begin_, id_, counts_;
   std::vector<std::int64_t> rows_;
   std::vector<double> lower_, upper_, x_, y_, q_, C_, f_;

@@ -59,8 +59,9 @@ class Narrow {
 
   // Steps as of `made32`; `maker` and `make` give whole rows of K, by their parts.
   SmallProblem<float, MadeRows> problem(void* maker,
-                                        const float* (*make)(void*, std::size_t, std::size_t)) {
-    return {{parts_.data(), ends_.data(), &zero_, 1, maker, make},
+                                        const float* (*make)(void*, std::size_t, std::size_t),
+                                        const bool& is_over) {
+    return {{parts_.data(), ends_.data(), &zero_, 1, maker, make, &is_over},
             at_.size(),
             ends_[1],
             diagonal_.data(),

@@ -154,6 +154,15 @@ inline int group_of_part(const SmallProblem<Real, MadeRows>& of, std::size_t par
     if (of.lower[i] < of.upper[i]) has[of.upper[i] > 0 ? 0 : 1] = true;
   return has[0] && has[1] ? -1 : has[1] ? 1 : 0;
 }
+// Whether steps are to end before the next one.
+template <template <typename> class Rows, typename Real>
+inline bool is_over(const Rows<Real>&) {
+  return false;
+}
+template <typename Real>
+inline bool is_over(const MadeRows<Real>& K) {
+  return *K.is_over;
+}
 // The value K(i, j).
 template <typename Real>
 inline Real value(const StoredRows<Real>& K, std::size_t i, std::size_t j) {
@@ -207,7 +216,7 @@ class Steps {
         g = other > static_cast<double>(largest_of(falls[0])) + rise[0] ? 1 : 0;
       }
       const std::size_t i = first[g], j = partner(i, g, rise[g], done.violation);
-      if (!(done.violation > stop) || done.steps == most) return done;
+      if (!(done.violation > stop) || done.steps == most || is_over(p_.K)) return done;
       double curvature =
           static_cast<double>(p_.diagonal[i]) + p_.diagonal[j] - 2.0 * value(p_.K, i, j);
       done.negative += curvature < -kNegative<Real> * size(i, j);
@@ -275,7 +284,7 @@ class Steps {
     PairSteps done{0, 0, 0.0};
     for (;; ++done.steps) {
       const std::size_t i = steepest(done.violation);
-      if (!(done.violation > stop) || done.steps == most) return done;
+      if (!(done.violation > stop) || done.steps == most || is_over(p_.K)) return done;
       const std::size_t j = companion(i);
       const Box a = box(i), b = box(j);
       const double c = value(p_.K, i, j) + static_cast<double>(p_.shift);

@@ -31,6 +31,7 @@ struct MadeRows {
   std::size_t count;  // of parts
   void* maker;
   const Real* (*make)(void* maker, std::size_t i, std::size_t g);
+  const bool* is_over;  // whether steps are to end, as it was seen when rows were made
 };
 
 // Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper, with `sums` equalities, where

@@ -247,6 +247,15 @@ def test_a_solver_for_few_problems_is_refused_though_time_is_over():
         LinearSVC(solver="batch", max_iter=3, time_limit=1e-9).fit(X, GROUP)
 
 
+def test_a_low_rank_is_looked_for_in_rows_from_everywhere():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(4100, 8))
+    rows[:1000] *= 1e-3  # these alone have one
+    y = rows[:, 0] + 0.3 * rng.normal(size=4100) > 0.0
+    assert SVC(gamma=0.5).fit(rows, y).solution_.solver == "batch"
+    assert SVC(gamma=1e-5).fit(rows, y).solution_.solver == "irwls"
+
+
 # -- what came with it -----------------------------------------------------------------
 
 

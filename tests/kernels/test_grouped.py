@@ -55,6 +55,15 @@ def test_rows_come_by_groups_in_the_order_of_the_data():
     assert samples.rows_of(np.array([0])).tolist() == [1, 4]
 
 
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_rows_are_packed_under_the_deadline(stored):
+    X, group, _ = classes()
+    samples = GroupedSamples(stored(X), group, RBF)
+    with until(Deadline(lambda: 2.0, 1.0)), pytest.raises(OutOfTime):
+        samples.pack()
+    samples.pack()
+
+
 @on_semidefinite
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
 def test_scores_are_the_sums_within_the_bounds_of_their_errors(name, stored):

@@ -90,6 +90,8 @@ def _kernel_batch(training: Training) -> dict[int, Solution]:
             if training.recipe.solver == NAME:
                 refuse_named(ROUGH)
             return {}
+        with deadline.until(training.limits.deadline):
+            samples.pack()
         threads = n_threads(training.rows.options.get("n_jobs"))
         problems = _problems(training, samples, chosen)
         solutions = solve_many(problems, training.limits, memory, threads)

@@ -16,7 +16,7 @@ from widemargin.kernels.grouped import Grouped
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_places
-from widemargin.system.deadline import OutOfTime
+from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
@@ -205,6 +205,11 @@ def _solve_part(found: Folds, some: range) -> bool:
     problems = _problems(found, some)
     memory = memory_for(training, list(some), found.n_bytes)
     threads = n_threads(training.rows.options.get("n_jobs"))
+    try:
+        with until(limits.deadline):
+            found.samples.pack()
+    except OutOfTime:
+        return False
     ends = solve_places(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
     solved, within = (

@@ -101,6 +101,15 @@ class Grouped(ABC):
         (-(-self.count // STRIP)).cumsum(out=begin[1:])
         return begin
 
+    def pack(self) -> None:
+        """Make what `solve` needs of the rows, under the deadline there is.
+
+        Raises
+        ------
+        OutOfTime
+        """
+        return
+
     def solve(
         self,
         problems: tuple[Index, Index, Index, Index],
@@ -301,6 +310,10 @@ class GroupedSamples(Grouped):
         """
         m, n = self._X.shape
         return 12 * m * n if sparse.issparse(self._X) and n > WIDE else 0
+
+    def pack(self) -> None:
+        """Pack the rows in both precisions, part by part."""
+        _ = self._packed, self._exact
 
     @functools.cached_property
     def _packed(self) -> tuple[Any, ...]:

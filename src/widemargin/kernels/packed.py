@@ -361,9 +361,13 @@ class Batches:
             return np.asarray(layout.rows(Z[J]).ravel())
         if isinstance(J, slice):
             J = np.arange(*J.indices(Z.shape[0]))
-        out = np.empty(len(J) * Z.shape[1], layout.dtype)
-        _core.dense_rows(linalg.in_core(Z), J, layout.center, out)
-        return out
+        n, Z = Z.shape[1], linalg.in_core(Z)
+        out = np.empty((len(J), n), layout.dtype)
+        for some in range(0, len(J), size := max(1, PACKED_BYTES // (8 * n))):
+            deadline.check()
+            part = slice(some, some + size)
+            _core.dense_rows(Z, J[part], layout.center, out[part].reshape(-1))
+        return out.reshape(-1)
 
 
 class Samples:
@@ -821,6 +825,7 @@ def packed_norms(layout: Layout, Z: Matrix) -> NDArray[Any]:
     size = strips_at_a_time(n)
     absolute = layout.begins_at_lengths
     for start in range(0, len(out), size):
+        deadline.check()
         index = np.arange(start, min(start + size, len(out)))
         norms = np.zeros(padded(len(index)), layout.dtype)
         room = aligned((norms.size * n,), layout.dtype)

@@ -164,7 +164,7 @@ class MassProblem(KernelProblem):
         g = self.margins - self.signs * f
         plus, minus = (
             sums.level(g[own], self.weights[own], total, self.pointwise)
-            for own, total in self.sums_given
+            for own, total in self.sums_given()
         )
         return 0.5 * (minus - plus)
 
@@ -205,7 +205,7 @@ class MassProblem(KernelProblem):
         """What exact sums of alpha cost at most, all of it as rounding."""
         y = self.signs
         alpha, moved = y * c, np.zeros(len(c))
-        for own, total in self.sums_given:
+        for own, total in self.sums_given():
             C, loss = self.weights[own], self.pointwise
             moved[own] = sums.change(alpha[own], C, total, loss)
         if not np.isfinite(moved).all():
@@ -219,7 +219,7 @@ class MassProblem(KernelProblem):
     def repair(self, state: RowState, name: str = "alpha") -> None:
         """Give alpha its sums, and keep it in its bounds. Rounding may stay."""
         alpha = self.pointwise.clipped(getattr(state, name), self.weights)
-        for own, total in self.sums_given:
+        for own, total in self.sums_given():
             C, some = self.weights[own], alpha[own]
             there = float(some.sum())
             if abs(there - total) <= BALANCED * total:

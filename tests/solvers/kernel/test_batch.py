@@ -205,6 +205,30 @@ def test_a_time_limit_keeps_what_there_is(monkeypatch):
     assert time.perf_counter() - begin < 30.0
 
 
+@pytest.mark.parametrize("mass", [False, True])  # with a start whose rows are made
+def test_a_limit_ends_while_rows_of_many_columns_are_made(mass, monkeypatch):
+    # The least number of steps between two looks at the gap makes all rows of K: a tenth
+    # of these takes any processor longer than the time between two questions.
+    m, n, made = 2500, 4000, []
+    X = np.random.default_rng(0).normal(size=(m, n))
+    kernel, labels = Kernel("rbf", gamma=1.0 / n), np.arange(m) % 2
+    problems = many(X, labels, kernel)
+    if mass:
+        problems = dataclasses.replace(problems, q=0.0, mass=np.array([0.9 * m]))
+    ask = type(problems.samples)._ask
+
+    def counted(*args):
+        made.append(ask(*args))
+        return made[-1]
+
+    monkeypatch.setattr(type(problems.samples), "_ask", counted)
+    limits = Limits(time_limit=1.0)
+    limits.clock.seconds = lambda: 2.0
+    (answer,) = solve_many(problems, limits, 1 << 30, 1)
+    assert answer.status == "time_limit"
+    assert made[0][0] <= 0.1 * m * m
+
+
 class Pressed(Deadline):
     """A deadline that is asked for, and is Ctrl-C the n-th time."""
 

@@ -95,6 +95,7 @@ def test_few_steps_for_raw_ndc():
         # Rows 0..100,000; those of the sample are steps too, but no sweeps.
         assert solution.trace[-1].sweeps <= most
         assert (solution.trace[0].details["rows"] < 100_000) == (start == "sample")
+        assert np.nansum(solution.trace.column("unseen")) == (start == "sample")
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "many columns"])

@@ -45,6 +45,9 @@ def test_bands_change_the_way_and_not_the_answer(intercept, C):
     assert band.certificate.primal == pytest.approx(whole.certificate.primal, rel=2e-9)
     rows = band.trace.column("rows")
     assert rows[0] == 4000  # a sample, then bands, then all rows
+    marked = band.trace.column("unseen") == 1.0
+    assert marked.sum() == 1
+    assert (rows[: np.argmax(marked) + 1] == 4000).all()
     assert rows.min() < 4000
     full = np.count_nonzero(rows == problem.rows.shape[0])
     assert full < 0.5 * len(whole.trace)

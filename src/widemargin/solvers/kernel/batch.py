@@ -188,7 +188,7 @@ def _meets(problems: ManyProblems, k: int, c: Vector, tol: float, memory: int) -
         lambda J: problems.samples.values(rows[J]),
         part.y,
         part.C,
-        list(part.sums_given),
+        part.sums_given,
         ENOUGH * tol * FLOOR * float(part.squares[0]),
         memory,
     )

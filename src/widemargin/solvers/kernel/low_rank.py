@@ -192,7 +192,7 @@ class LowRank:
             return False
         enough = ENOUGH * self._tol * problem.scale
         columns, given = problem.columns, (problem.signs, problem.weights)
-        sums = [(np.flatnonzero(own), total) for own, total in problem.sums_given]
+        sums = [(np.flatnonzero(own), total) for own, total in problem.sums_given()]
         values = functools.partial(_all_pairs, columns)
         c = common_point(values, *given, sums, enough, int(SHARE * columns.limit))
         return c is not None and self._run.move(c)

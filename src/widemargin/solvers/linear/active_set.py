@@ -100,7 +100,8 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     Three vectors of length m and one byte a row.
 
     ``active`` of a step counts B; its ``details``: ``rows``, those at work (a sample,
-    or all), and of "asvm" ``safeguards``, steps (4a) and (4b) so far.
+    or all), ``unseen`` where a sample's weights have met no other rows, and of "asvm"
+    ``safeguards``, steps (4a) and (4b) so far.
 
     The method is ASVM [mangasarian2001]_ with the exchange of rows of the finite Newton
     method [mangasarian2002]_ [keerthi2005]_.
@@ -187,7 +188,9 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
                 yield _step(next(numbers), unseen(problem, zero), sample)
                 v, single = point.v, sample.takes_single(s)
             if sample is not None:  # in case there is no time for a sweep of all rows
-                yield _step(next(numbers), unseen(problem, v), sample)
+                step = _step(next(numbers), unseen(problem, v), sample)
+                step.details["unseen"] = 1.0
+                yield step
             if not problem.rows.is_in_memory:
                 sample = None  # to look for few rows is to read all of them
         piece = Piece(

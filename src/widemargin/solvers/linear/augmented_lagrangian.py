@@ -114,8 +114,8 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
     where the intercept is not free and C is large: `InteriorPoint` loses fewer.
 
     ``active`` of a step counts rows between their bounds; its ``details``: ``penalty``
-    (s), ``rows``, those at work (a sample, the band, or all), and ``band_gap``, the
-    relative gap of the problem of these rows.
+    (s), ``rows``, those at work (a sample, the band, or all), ``band_gap``, the
+    relative gap of the problem of these rows, and ``unseen`` as of `ActiveSet`.
 
     The method of multipliers is [hestenes1969]_'s and [rockafellar1976]_'s; Newton's
     method on its minima for support vector machines is in [yan2020]_.
@@ -174,7 +174,9 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
                 yield _step(next(numbers), whole, sample)
             if sample.is_start:  # in case there is no time for a sweep of all rows
                 whole.point = unseen(problem, sample.point.v)
-                yield _step(next(numbers), whole, sample)
+                step = _step(next(numbers), whole, sample)
+                step.details["unseen"] = 1.0
+                yield step
         if start is not None and start.vectors:
             whole.piece.state.multiplier = start.vectors["multiplier"]
             whole.begin(start.v.copy(), start.numbers["penalty"])

@@ -104,7 +104,8 @@ class Iterate:
 def unseen(problem: Problem, v: Vector) -> Iterate:
     """A point that no sweep has seen: zero, or one that a sample says is better.
 
-    A better one has an objective that is just so: what a sweep finds replaces it.
+    A better one has an objective that is just so: what a sweep finds replaces it. Its
+    step is marked as ``unseen``.
     """
     primal, zero = problem.zero_objective, np.zeros_like(v)
     if v.any():
