@@ -104,7 +104,7 @@ class Account:
         self._sets[rows] |= bit
         self.number += 1
 
-    def _add(self, rows, change, sums):
+    def _add(self, rows, change, sums, again=None):
         """Rows of K, for all samples or for those in focus."""
         new = rows[self._columns.places[rows] < 0]
         length, current = self._columns.length, self.solved.scores.current

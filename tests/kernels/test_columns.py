@@ -161,6 +161,18 @@ def test_entries_are_counted():
     assert counts(columns) == (320, 300)
 
 
+def test_rows_that_are_not_asked_for_again_are_not_kept():
+    X = matrix(50, 80)
+    columns, all_kept = (Columns(as_rows(X), NAMED["rbf"]) for _ in range(2))
+    J, c = np.arange(6), np.arange(1.0, 7.0)
+    sums, others = np.zeros(columns.width), np.zeros(columns.width)
+    columns.add(J, c, sums, np.arange(6) % 2 == 0)
+    all_kept.add(J, c, others)
+    np.testing.assert_array_equal(sums, others)
+    np.testing.assert_array_equal(columns.places[J] >= 0, np.arange(6) % 2 == 0)
+    assert (all_kept.places[J] >= 0).all()
+
+
 def test_rows_that_are_cheap_are_kept_when_they_are_used_often():
     columns = Columns(as_rows(matrix(50, 30)), NAMED["rbf"])
     sums = np.zeros(columns.width)

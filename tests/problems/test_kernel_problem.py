@@ -397,7 +397,7 @@ def test_scores_that_are_interrupted_stay_as_they_were(monkeypatch):
     scores.add(J, np.ones(20))
     before, whole = scores.values.copy(), problem.columns.add
 
-    def interrupted(J, c, sums):
+    def interrupted(J, c, sums, again=None):
         whole(J, c, sums)
         raise KeyboardInterrupt
 

@@ -114,11 +114,20 @@ class DoubledColumns:
 
     # -- expansions --------------------------------------------------------------------
 
-    def add(self, J: ArrayLike, c: Vector, sums: Vector) -> None:
+    def add(
+        self,
+        J: ArrayLike,
+        c: Vector,
+        sums: Vector,
+        again: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Add the columns J times c to ``sums``, (width,): see `Columns.add`."""
         some = aligned((self.single.width,), np.float64)
         some[:] = 0.0
-        self.single.add(*self._once(J, c), some)
+        once, changes = self._once(J, c)
+        if again is not None:  # a sample is, where one of its rows is
+            again = self._samples_of(np.asarray(J)[again])[once]
+        self.single.add(once, changes, some, again)
         if self._place is not None:
             sums[: len(self._place)] += some[self._place]
             return

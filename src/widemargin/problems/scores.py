@@ -106,13 +106,21 @@ class Scores:
             self.add(J, c[J])
             self.c[:] = c  # to the bit
 
-    def add(self, J: NDArray[np.intp], change: Vector) -> None:
-        """Add a change to c[J]; where that is interrupted, all is as it was."""
+    def add(
+        self,
+        J: NDArray[np.intp],
+        change: Vector,
+        again: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Add a change to c[J]; where that is interrupted, all is as it was.
+
+        ``again``: which of them are likely to change again; None: any.
+        """
         before = self._sums.copy()
         try:
             self._ready()
             self._columns.focus(self._rows)  # other scores may have looked elsewhere
-            self._columns.add(J, change, self._sums)
+            self._columns.add(J, change, self._sums, again)
             self._note(J, change)
         except BaseException:
             self._sums[:] = before

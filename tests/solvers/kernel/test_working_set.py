@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from tests.cases.kernels import NAMED, plain
-from widemargin import Problem
+from widemargin import Kernel, Problem
 from widemargin.kernels.packed import padded
 from widemargin.solvers.kernel import working_set
+from widemargin.solvers.kernel.selection import Choice
 from widemargin.solvers.kernel.working_set import WorkingSet, solve_by_pairs
 
 
@@ -49,6 +50,56 @@ def test_only_values_of_new_rows_are_computed():
     assert run.problem.columns.evaluations == 100**2 + 50 * 100
     kept = run.rows.copy()
     np.testing.assert_array_equal(np.sort(kept), np.arange(50, 150))
+
+
+def test_rows_of_variables_at_a_bound_are_not_kept():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 80)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    problem = Problem(X, y, 0.6, kernel=Kernel("rbf", gamma=1 / 80))
+    run = WorkingSet(problem, problem.expand(np.zeros(300)), solve_by_pairs)
+    run.advance(run.look(), run.latest(0), np.arange(200), 1e-3)
+    kept = problem.columns.places >= 0
+    assert run.free.any()
+    assert ((run.c != 0) & ~run.free).any()
+    np.testing.assert_array_equal(kept, run.free)
+
+
+def test_pair_steps_go_on_to_what_is_aimed_at_and_keep_what_they_reached():
+    run, _ = run_of()
+    found = run.look()
+    small = run._small(run._block(run.latest(0), np.arange(300)), found)
+    plain_end = solve_by_pairs(small, 0.1)
+    end = solve_by_pairs(small._replace(aim=1e-3), 0.1)
+    assert plain_end.reached
+    assert end.reached
+    assert end.steps > plain_end.steps
+    left = [small.at(one.c).violations.size for one in (plain_end, end)]
+    assert left[1] <= 2e-3 < left[0]
+    never = solve_by_pairs(small._replace(aim=0.0), 0.1)
+    assert never.reached
+    assert never.steps <= plain_end.steps + working_set.FURTHER * 300
+
+
+def test_all_rows_stay_where_all_that_violate_have_room():
+    run, _ = run_of()
+    choose = Choice(run, working_set=200)
+    made = []
+    for iteration in range(40):
+        found = run.look()
+        if found.size < 1e-3:
+            break
+        before = run.rows
+        kept, new = choose(iteration, found)
+        low, high = found.thresholds
+        violates = np.flatnonzero((found.rise > low) | (found.fall < high))
+        assert choose.holds_all <= np.isin(violates, np.append(kept, new)).all()
+        assert not choose.holds_all or np.array_equal(kept, before)
+        assert (choose.aim(found, 1e-2, 1e-4) < np.inf) == choose.holds_all
+        assert choose.aim(found, 1e-4, 1e-4) == np.inf
+        made.append(choose.holds_all)
+        run.advance(found, kept, new, 0.1 * found.size)
+    assert made[-1]
+    assert not made[0]
 
 
 def test_the_same_scores_are_looked_at_once():

@@ -41,7 +41,8 @@ from widemargin.solvers.kernel.selection import (
     Choice,
     Precision,
 )
-from widemargin.solvers.kernel.working_set import Form, Violations, WorkingSet
+from widemargin.solvers.kernel.violations import Violations
+from widemargin.solvers.kernel.working_set import Form, WorkingSet
 
 Vector = NDArray[np.float64]
 

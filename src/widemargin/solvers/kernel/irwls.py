@@ -84,7 +84,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         are free than it holds.
     carry : float in [0, 1), default=0.5
         Share of a working set that stays in the next one: the rows that were added
-        last. 0 with "random" is the paper's; 0 with "violation" oscillates.
+        last. 0 with "random" is the paper's; 0 with "violation" oscillates. With
+        "violation" all stay where all rows that violate have room beside them.
     random_state : int or None, default=None
         Seed of the random selection; None: 0.
 
@@ -206,7 +207,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             if step.relative_gap > tol >= step.details["violation"] and run.grow(tol):
                 step = _step(iteration, run, tol, rank)
             yield step
-            moved = False
+            moved, gap = False, step.relative_gap
             if low_rank is not None and low_rank.moves(step):
                 rank, moved = low_rank.rank, True
                 continue
@@ -220,7 +221,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             least = ROUNDING_STOP * problem.unit
             stop = least if to_rounding else INNER_SHARE * found.size
             before = run.unsolved
-            run.advance(found, kept, new, stop)
+            run.advance(found, kept, new, stop, choose.aim(found, gap, tol))
             failures = failures + 1 if run.unsolved > before else 0
             if self.inner in PUBLISHED and failures >= GIVEN_UP:
                 return

@@ -10,7 +10,7 @@ and numbers in brackets below are the steps of the sample selection strategy.
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.solvers.kernel.working_set import Violations
+from widemargin.solvers.kernel.violations import Violations
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]

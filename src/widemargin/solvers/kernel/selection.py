@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.solvers.kernel.published_selection import RandomSelection
-from widemargin.solvers.kernel.working_set import Violations, WorkingSet
+from widemargin.solvers.kernel.violations import Violations
+from widemargin.solvers.kernel.working_set import WorkingSet
 
 Index = NDArray[np.intp]
 
@@ -14,6 +15,9 @@ AT_ONCE = 256
 # Small problems are solved to this share of the violation. With 0.03 and 0.01 a9a, w8a,
 # ijcnn1 and mnist took up to a fifth fewer working sets, and up to twice the steps.
 INNER_SHARE = 0.1
+# Share of what a violation has to fall by for the gap, which falls less at first; and
+# the least share of it that float32 is trusted with.
+AIM, LEAST_SHARE = 0.15, 1e-3
 # Rows of a working set at first; and at most, where it grows: it doubles while there
 # are more free rows than it holds. Where rows of K are kept, and cost little to use
 # again, only after some iterations (w8a: a fifth fewer rows; 20,000 rows of mnist: 10
@@ -44,6 +48,10 @@ class Choice:
     run : WorkingSet
     working_set, carry, selection : as of `IRWLS`
     seed : int
+
+    Attributes
+    ----------
+    holds_all : bool, whether the last set has all rows that violate their conditions
     """
 
     def __init__(
@@ -57,7 +65,7 @@ class Choice:
         self._run, self._carry, self._selection = run, carry, selection
         self._at_random = RandomSelection(run.problem.signs, seed)
         self._grows, self._size = working_set is None, working_set or FIRST_SIZE
-        self._any_samples = NOBODY
+        self._any_samples, self.holds_all = NOBODY, False
         if run.kinks is not None:
             # At c = 0 the largest violators of a regression are its extreme targets,
             # of which few are enough. From any samples on, seven problems of 4,000 to
@@ -68,6 +76,7 @@ class Choice:
     def __call__(self, iteration: int, found: Violations) -> tuple[Index, Index]:
         """The rows that stay, and the new ones."""
         run, size = self._run, self._size
+        self.holds_all = False
         due = not run.problem.columns.keeps_rows or iteration % GROWTH == GROWTH - 1
         if (
             self._grows
@@ -87,7 +96,24 @@ class Choice:
         if self._selection == "random":
             free = run.free
             return kept, self._at_random(found, free, size - len(kept), kept)
-        return kept, run.largest(found, size - len(kept), kept)
+        new = run.largest(found, size - len(kept), kept)
+        if len(new) < size - len(kept):
+            # All that violate have room: what would leave need not come back.
+            outside = new[~np.isin(new, run.rows)]
+            if len(run.rows) + len(outside) <= size:
+                self.holds_all = True
+                return run.rows, outside
+        return kept, new
+
+    def aim(self, found: Violations, gap: float, tol: float) -> float:
+        """A violation that is worth some steps more than a usual set: inf for none.
+
+        Where the set has all rows that violate, it is what is left in the end, and gaps
+        fall with it: that of a gap of ``tol``, or nearly.
+        """
+        if not (self.holds_all and gap > tol):
+            return np.inf
+        return max(AIM * tol / gap, LEAST_SHARE) * found.size
 
 
 class Precision:

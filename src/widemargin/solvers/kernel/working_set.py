@@ -17,9 +17,7 @@ one variable for both rows of a sample: see `kinked`. One iteration
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +30,7 @@ from widemargin.numerics.rounding import UNIT
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.solvers.kernel.kinked import Kinks
+from widemargin.solvers.kernel.violations import Violations, violations
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -42,6 +41,8 @@ SLICE = 20_000
 # Pair steps of one small problem, for each of its rows. The set a4a takes 14 at
 # C = 1e6; low-rank kernels with a large C would take more than 100.
 MOST_STEPS = 50
+# The same of steps on to what it aims at. (mnist takes 3.3 in its last set.)
+FURTHER = 4
 # Numbers between the lines of a block, whose lengths would be powers of two: the first
 # entries of 16 such lines do not fit in the first-level cache together.
 GAP = 16
@@ -82,6 +83,7 @@ class Small(NamedTuple):
     kink : ndarray (q,) or None
         Numbers of 0 or more: the objective has the sum of ``kink |c|`` too, which F is
         without. ``lower <= 0 <= upper`` then, and ``sums`` is at most 1.
+    aim : float, a violation that is worth `FURTHER` steps a row more; inf: none is
     """
 
     K: NDArray[Any]
@@ -93,9 +95,10 @@ class Small(NamedTuple):
     shift: float
     sums: int
     kink: Vector | None = None
+    aim: float = np.inf
 
     @property
-    def violations(self) -> "Violations":
+    def violations(self) -> Violations:
         """How far the conditions are from holding."""
         found = violations(self.F, self.c, self.lower, self.upper, self.sums)
         if self.kink is not None:
@@ -145,7 +148,8 @@ Inner = Callable[[Small, float], Solved]
 def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
     """Second-order pair steps ([fan2005]_) until no violation is above ``stop``.
 
-    Or until variables were visited so often: a step visits all of them.
+    Or until variables were visited so often: a step visits all of them. What the
+    problem aims at is tried after ``stop``, with few steps.
     """
     q, width = small.K.shape
     dtype = small.K.dtype
@@ -162,6 +166,7 @@ def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
     steps, negative, left = 0, 0, np.inf
     most = MOST_STEPS * q * (1 if kink is None else 2)  # it stands for two rows
     most = int(min(most, visits // max(q, 1)))
+    goal, reached = stop, False
     while steps < most:
         deadline.check()
         made, curved, left = _core.pair_steps(
@@ -176,14 +181,19 @@ def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
             F,
             room,
             small.sums,
-            stop,
+            goal,
             min(SLICE, most - steps),
             kink,
         )
         steps, negative = steps + made, negative + curved
-        if not left > stop:
+        if left > goal:
+            continue
+        if goal <= small.aim:
+            reached = True
             break
-    return Solved(c, steps, negative, not left > stop)
+        # What is reached may be lost again on the way, as steps lower the objective.
+        goal, most, reached = small.aim, min(most, steps + FURTHER * q), True
+    return Solved(c, steps, negative, reached)
 
 
 def _near_zero(small: Small) -> Vector:
@@ -278,7 +288,7 @@ class WorkingSet:
         """The signed dual variables, (m,)."""
         return self.scores.c
 
-    def look(self) -> "Violations":
+    def look(self) -> Violations:
         """The gradient, and how far the conditions are from holding."""
         at, looked = (self.scores, self.scores.version), self._looked
         if looked is not None and looked[0] == at:
@@ -293,7 +303,7 @@ class WorkingSet:
         self._looked = at, found
         return found
 
-    def focus(self, found: "Violations") -> bool:
+    def focus(self, found: Violations) -> bool:
         """Leave out rows with c = 0 far above the margin (shrinking), if few are left.
 
         Their scores are brought up to date before an answer is given, before scores are
@@ -341,7 +351,7 @@ class WorkingSet:
         """How many variables there are."""
         return len(self.c) if self.kinks is None else self.kinks.count
 
-    def largest(self, found: "Violations", count: int, without: Index) -> Index:
+    def largest(self, found: Violations, count: int, without: Index) -> Index:
         """Up to ``count`` of the variables that violate most."""
         if self.kinks is not None:
             rise = np.maximum(*np.split(found.rise, 2))
@@ -384,10 +394,15 @@ class WorkingSet:
         return enough
 
     def advance(
-        self, found: "Violations", kept: Index, new: Index, stop: float
+        self,
+        found: Violations,
+        kept: Index,
+        new: Index,
+        stop: float,
+        aim: float = np.inf,
     ) -> None:
         """One iteration: ``kept`` rows, the `latest` ones, and ``new`` ones."""
-        small = self._small(self._block(kept, new), found)
+        small = self._small(self._block(kept, new), found)._replace(aim=aim)
         if small.kink is not None and found.size < SHARP * small.kink.max(initial=0.0):
             small = small.on_a_side
         solved = self._inner(small, stop)
@@ -400,11 +415,13 @@ class WorkingSet:
         J = self._rows_of(self.rows)
         moved = np.flatnonzero(c != self.c[J])
         if moved.size:
-            self.scores.add(J[moved], c[moved] - self.c[J[moved]])
+            J, c = J[moved], c[moved]
+            free = (c > self._lower[J]) & (c < self._upper[J])  # others move less
+            self.scores.add(J, c - self.c[J], free)
             self.c[J] = c  # to the bit: bounds are met exactly
             self._cancel()
 
-    def _small(self, K: NDArray[Any], found: "Violations") -> Small:
+    def _small(self, K: NDArray[Any], found: Violations) -> Small:
         """The small problem of the working set, with its kernel values."""
         W, kinks, c, lower = self.rows, self.kinks, self.c, self._lower
         ridge, F, kink = self.form.ridge[W], found.F[W], None
@@ -520,119 +537,3 @@ class WorkingSet:
         c, f = self.c, self.scores.values
         b = self.problem.intercept_for(f, c, self.look().intercept)
         return self.problem.values(c, f, b).relative_gap
-
-
-@dataclass(frozen=True)
-class Violations:
-    """The gradient F; -F where c can rise, else -inf; -F where it can fall, else inf.
-
-    ``groups``: for each equality the rows whose sum stays, as masks.
-    """
-
-    F: Vector
-    rise: Vector
-    fall: Vector
-    groups: tuple[Any, ...]
-
-    @functools.cached_property
-    def ranges(self) -> list[tuple[float, float]]:
-        """For each equality the most of ``rise`` and the least of ``fall``."""
-        return [
-            (
-                float(self.rise[own].max(initial=-np.inf)),
-                float(self.fall[own].min(initial=np.inf)),
-            )
-            for own in self.groups or (slice(None),)
-        ]
-
-    @property
-    def size(self) -> float:
-        """How far the conditions are from holding: m - M, or the largest |F|."""
-        if self.groups:
-            return max(rise - fall for rise, fall in self.ranges)
-        return float(max(self.rise.max(), -self.fall.min(), 0.0))
-
-    @property
-    def scale(self) -> float:
-        """The largest |F|."""
-        return float(np.abs(self.F).max())
-
-    @property
-    def intercept(self) -> float:
-        """The b in the middle of what the conditions allow: (m + M) / 2."""
-        return float(np.mean(self._middles))
-
-    @property
-    def _middles(self) -> list[float]:
-        """The middle of each range; of one whose rows are all at a bound, its end."""
-        ends = (np.array(ends)[np.isfinite(ends)] for ends in self.ranges)
-        return [float(some.mean()) if some.size else 0.0 for some in ends]
-
-    @property
-    def levels(self) -> Any:
-        """What -F of rows that can move ends at: 0, b, or an array of one for each."""
-        if not self.groups:
-            return 0.0
-        if len(self.groups) == 1:
-            return self._middles[0]
-        return np.where(self.groups[0], *self._middles)
-
-    @property
-    def thresholds(self) -> tuple[float, float]:
-        """What -F of a row that can rise is above, and of one that can fall below."""
-        if not self.groups:
-            return 0.0, 0.0
-        ((rise, fall),) = self.ranges
-        return fall, rise
-
-    def largest(self, count: int, without: Index) -> Index:
-        """Up to ``count`` of the largest violators, half from each side.
-
-        Of two groups both give half of them, or a pair.
-        """
-        if len(self.groups) < 2:
-            return self._largest(count, without)
-        some = []
-        for own in self.groups:
-            rise = np.where(own, self.rise, -np.inf)
-            fall = np.where(own, self.fall, np.inf)
-            group = Violations(self.F, rise, fall, (slice(None),))
-            some.append(group._largest(max(2, count // 2), without))
-        return np.concatenate(some)
-
-    def _largest(self, count: int, without: Index) -> Index:
-        low, high = self.thresholds
-        rise, fall = self.rise > low, self.fall < high
-        rise[without] = fall[without] = False
-        up = _first(self.rise, -1.0, rise, -(-count // 2))
-        fall[up] = False
-        down = _first(self.fall, 1.0, fall, count - len(up))
-        if len(down) < count // 2:  # what one side lacks, the other one gives
-            rise[up] = rise[down] = False
-            more = _first(self.rise, -1.0, rise, count - len(up) - len(down))
-            up = np.concatenate([up, more])
-        return np.concatenate([up, down])
-
-
-def violations(
-    F: Vector,
-    c: Vector,
-    lower: Vector,
-    upper: Vector,
-    sums: int,
-    current: NDArray[np.bool_] | None = None,
-) -> Violations:
-    """Violations of rows with a gradient F at c; none of rows that are not current."""
-    rise, fall = np.empty_like(F), np.empty_like(F)
-    _core.violations(F, c, lower, upper, rise, fall, current)
-    plus = upper > 0
-    groups = ((), (slice(None),), (plus, ~plus))[sums]
-    return Violations(F, rise, fall, groups)
-
-
-def _first(values: Vector, sign: float, chosen: NDArray[np.bool_], count: int) -> Index:
-    """Places of the ``count`` chosen values that are least times ``sign``."""
-    found = np.flatnonzero(chosen)
-    if len(found) > count:
-        found = found[np.argpartition(sign * values[found], count - 1)[:count]]
-    return found
