@@ -1061,7 +1061,7 @@ MUTATIONS = [
     ),
     Mutation(
         "working sets: a class whose rows are all at a bound",
-        "working_set.py",
+        "violations.py",
         "if some.size else 0.0 for some in ends",
         "if some.size > 1 else np.nan for some in ends",
         ("tests/estimators/test_nu.py",),

@@ -208,7 +208,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             if sample is not None:
                 there = corrected(piece, sample, point, s, dv) or there
             sure = is_exact and point.gap > goal and there.gap <= SURE * goal
-            if sure and there.primal >= max(point.dual, 0.0):  # or rounding decides
+            if sure and 0.0 < there.primal >= point.dual:  # else rounding decides
                 yield _step(next(numbers), there, piece)
             before = point.gap
             last, point = point, piece.newton_step(point, s, there.v - point.v)
