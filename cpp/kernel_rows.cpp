@@ -378,7 +378,7 @@ struct Sums {
     for (std::size_t c = 0; c < columns; ++c) {
       std::size_t count = 0, s = 0;
       for (std::size_t r = 0; r < rows; ++r)
-        found[count] = r, count += weights[r * stride + c] != 0 ? 1 : 0;
+        found[count] = r, count += static_cast<Real>(weights[r * stride + c]) != 0 ? 1 : 0;
       const double* const own = weights + c;
       if (count == 0) continue;
       for (; s + some <= samples; s += some)

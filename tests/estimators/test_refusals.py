@@ -255,6 +255,11 @@ def test_masked_entries(kind):
         fitted.predict(X)
 
 
+def test_a_column_by_the_name_of_a_mask():
+    X = pandas.DataFrame({"_mask": [0.0, 1.0, 0.0, 2.0], "b": [1.0, 0.0, 0.0, 1.0]})
+    assert SVC().fit(X, Y).status_ == "solved"
+
+
 @pytest.mark.parametrize("kind", [SVC, LinearSVC, EnclosingBall])
 def test_columns_of_which_only_some_have_names(kind):
     X = pandas.DataFrame(np.eye(4), columns=["a", 1, "b", 2])

@@ -1,6 +1,7 @@
 """Problems whose sum of alpha is given, by working sets: Clarabel, and what is refused."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -175,3 +176,13 @@ def test_an_optimum_of_zero_is_no_margin():
     apart = solve(Problem(X + 5.0 * y[:, None], y, 0.1, "hinge", **options))
     assert apart.status == "solved"
     assert apart.certificate.primal < 0.0
+
+
+def test_the_room_of_bounds_is_rounded_down():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        C = rng.uniform(0.1, 3.0, 7)
+        room, exact = sums.room(C), sum(map(Fraction, C))
+        assert Fraction(room) <= exact < Fraction(np.nextafter(room, np.inf))
+    assert sums.room(np.full(4, 1e308)) == np.inf
+    assert sums.room(np.array([np.inf, 1.0])) == np.inf

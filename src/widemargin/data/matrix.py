@@ -45,7 +45,8 @@ def refuse_unreadable(X: Any) -> None:
             "X must be a matrix or a table in memory. Got a "
             f"{type(X).__name__} instead: X.collect() reads it."
         )
-    if np.ma.is_masked(X):  # asarray would read what is under the mask
+    # Asarray would read what is under the mask. (A table may have a column "_mask".)
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError("X must have no masked entries. Fill or drop them first.")
 
 

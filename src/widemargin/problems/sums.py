@@ -38,8 +38,12 @@ def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
 
 def room(C: Vector) -> float:
     """The sum of C, rounded down: what alpha may have as its sum, to the last digit."""
-    total = math.fsum(C.tolist())
-    return math.nextafter(total, 0.0) if missing(C, total) > 0.0 else total
+    try:
+        total = math.fsum(C.tolist())
+    except OverflowError:
+        return math.inf
+    is_above = math.isfinite(total) and missing(C, total) > 0.0
+    return math.nextafter(total, 0.0) if is_above else total
 
 
 def missing(alpha: Vector, total: float) -> float:

@@ -7,7 +7,8 @@ import pytest
 
 from widemargin import Kernel, NuSVC, as_rows
 from widemargin.problems.nu import nu_problem
-from widemargin.solvers.kernel import hulls
+from widemargin.solvers.kernel import batch, hulls
+from widemargin.system import deadline
 
 RBF = Kernel("rbf", gamma=0.5)
 
@@ -84,3 +85,19 @@ def test_a_small_margin_is_no_missing_one(apart):
     # The second column alone separates them: |w| >= N / 2 times twice the least.
     least = 0.5 * (100.0 * apart) ** 2
     assert -found.certificate.dual >= least * (1.0 - 1e-6)
+
+
+def test_hulls_are_looked_for_in_time(monkeypatch):
+    ends = []
+
+    def late(*_):
+        ends.append(deadline.current())
+        raise deadline.OutOfTime
+
+    monkeypatch.setattr(batch, "common_point", late)
+    X, y = mixed(1000)
+    machine = NuSVC(nu=0.05, gamma=0.5, tol=1e-2, time_limit=100, solver="batch")
+    with pytest.warns(UserWarning):
+        machine.fit(X, y)
+    assert ends
+    assert None not in ends

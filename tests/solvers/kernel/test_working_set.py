@@ -11,11 +11,14 @@ from widemargin.solvers.kernel.selection import Choice
 from widemargin.solvers.kernel.working_set import WorkingSet, solve_by_pairs
 
 
-def run_of(m=300):
+def run_of(m=300, every=2, mass=None):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(m, 4)), np.where(np.arange(m) % 2, 1.0, -1.0)
-    problem = Problem(X, y, 1.0, kernel=NAMED["rbf"])
-    scores = problem.expand(np.zeros(m))
+    X, y = rng.normal(size=(m, 4)), np.where(np.arange(m) % every, 1.0, -1.0)
+    form = {} if mass is None else {"intercept": "free", "q": 0.0, "mass": mass}
+    problem = Problem(X, y, 1.0, kernel=NAMED["rbf"], **form)
+    state = problem.dual_state(0.0)
+    problem.repair(state)
+    scores = problem.expand(y * state.alpha)
     return WorkingSet(problem, scores, solve_by_pairs), plain(NAMED["rbf"], X, X)
 
 
@@ -82,16 +85,25 @@ def test_pair_steps_go_on_to_what_is_aimed_at_and_keep_what_they_reached():
 
 def test_all_rows_stay_where_all_that_violate_have_room():
     run, _ = run_of()
+    stays(run)
+
+
+def test_with_two_sums_each_class_has_half_of_the_room():
+    run, _ = run_of(every=6, mass=40.0)
+    stays(run, least=1e-6)
+
+
+def stays(run, least=1e-3):
+    """Whether all that violate are in a set that says so, and one does."""
     choose = Choice(run, working_set=200)
     made = []
     for iteration in range(40):
         found = run.look()
-        if found.size < 1e-3:
+        if found.size < least:
             break
         before = run.rows
         kept, new = choose(iteration, found)
-        low, high = found.thresholds
-        violates = np.flatnonzero((found.rise > low) | (found.fall < high))
+        violates = violators(found)
         assert choose.holds_all <= np.isin(violates, np.append(kept, new)).all()
         assert not choose.holds_all or np.array_equal(kept, before)
         assert (choose.aim(found, 1e-2, 1e-4) < np.inf) == choose.holds_all
@@ -100,6 +112,13 @@ def test_all_rows_stay_where_all_that_violate_have_room():
         run.advance(found, kept, new, 0.1 * found.size)
     assert made[-1]
     assert not made[0]
+
+
+def violators(found):
+    some = np.zeros(len(found.F), bool)
+    for own, (most, least) in zip(found.groups, found.ranges, strict=True):
+        some[own] |= (found.rise[own] > least) | (found.fall[own] < most)
+    return np.flatnonzero(some)
 
 
 def test_the_same_scores_are_looked_at_once():

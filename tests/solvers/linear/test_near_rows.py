@@ -91,3 +91,11 @@ def test_rows_that_are_too_many_are_not_copied(monkeypatch):
     calls = seen(monkeypatch)
     assert solve(Problem(X, y, 0.1, "squared_hinge"), ActiveSet()).status == "solved"
     assert not calls
+
+
+def test_a_step_of_no_length_copies_nothing():
+    X, y = rows_of("normal")
+    problem = Problem(X, y, 0.1, "squared_hinge", "penalized")
+    sample = penalty.sampled(problem, 1000)
+    v = sample.evaluate(np.zeros(9), 2.0).v
+    assert near_rows._width(sample, v, np.zeros(9)) == (0.0, 1.0)

@@ -31,6 +31,7 @@ from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.hulls import ENOUGH, HOPELESS, common_point
+from widemargin.system import deadline
 from widemargin.system.deadline import Deadline
 
 Vector = NDArray[np.float64]
@@ -162,7 +163,7 @@ def solve_many(
         return np.flatnonzero(some & is_stalled).tolist()
 
     hopeless = stalled(_are_hopeless(problems, ends, limits.tol))
-    met = [k for k in hopeless if _meets(problems, k, ends.c, limits.tol, memory)]
+    met = [k for k in hopeless if _meets(problems, k, ends.c, limits, memory)]
     again(met, is_end=True)
     again([k for k in hopeless if k not in met], hopeless=GIVEN_UP)
     rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
@@ -180,18 +181,19 @@ def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.
     return np.asarray(far & (ends.proofs[:, 0] == 0.0))
 
 
-def _meets(problems: ManyProblems, k: int, c: Vector, tol: float, memory: int) -> bool:
-    """Whether hulls are seen to meet; then problem k has a c that proves it."""
+def _meets(
+    problems: ManyProblems, k: int, c: Vector, limits: Limits, memory: int
+) -> bool:
+    """Whether hulls are seen to meet, in time; then problem k has a c to prove it."""
     own = slice(problems.starts[k], problems.ends[k])
     part, rows = problems.part([k], c), problems.rows[own]
-    found = common_point(
-        lambda J: problems.samples.values(rows[J]),
-        part.y,
-        part.C,
-        part.sums_given,
-        ENOUGH * tol * FLOOR * float(part.squares[0]),
-        memory,
-    )
+    enough = ENOUGH * limits.tol * FLOOR * float(part.squares[0])
+    given = part.y, part.C, part.sums_given, enough, memory
+    try:
+        with deadline.until(limits.deadline):
+            found = common_point(lambda J: problems.samples.values(rows[J]), *given)
+    except deadline.OutOfTime:
+        return False
     if found is not None:
         c[own] = found
     return found is not None
@@ -217,6 +219,7 @@ def solve_places(
     most = max(MOST_STEPS * rows, FEW_VISITS // rows)
     if is_end or (problems.may_be_zero and not problems.counted(c).any()):
         # No function is better than none: equal targets. Steps would follow rounding.
+        # By scores of 0 no row is beyond the margin: bounds make all of them again.
         scores, numbers, interrupted = np.zeros(len(c)), np.zeros((t, 4)), False
         counts = np.zeros((t, 3), np.int64)
     else:

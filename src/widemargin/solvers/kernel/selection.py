@@ -97,13 +97,20 @@ class Choice:
             free = run.free
             return kept, self._at_random(found, free, size - len(kept), kept)
         new = run.largest(found, size - len(kept), kept)
-        if len(new) < size - len(kept):
+        if self._are_all(new, size - len(kept)):
             # All that violate have room: what would leave need not come back.
             outside = new[~np.isin(new, run.rows)]
             if len(run.rows) + len(outside) <= size:
                 self.holds_all = True
                 return run.rows, outside
         return kept, new
+
+    def _are_all(self, new: Index, count: int) -> bool:
+        """Whether no others violate: with two sums each class has half of the places."""
+        if self._run.form.sums < 2:
+            return len(new) < count
+        plus = int(np.count_nonzero(self._run.problem.signs[new] > 0))
+        return max(plus, len(new) - plus) < count // 2
 
     def aim(self, found: Violations, gap: float, tol: float) -> float:
         """A violation that is worth some steps more than a usual set: inf for none.

@@ -67,7 +67,7 @@ def corrected(
 
 
 def _width(sample: Piece, v: Vector, dv: Vector) -> tuple[float, float]:
-    """How near to 1 the scores are of rows to copy, 0 if these are too many.
+    """How near to 1 the scores are of rows to copy; 0: none, or too many, are.
 
     And the share of what crosses the margin that rows further off make: one that moves
     by t is taken t - |1 - f| beyond it, and has any such f as likely.
@@ -75,7 +75,7 @@ def _width(sample: Piece, v: Vector, dv: Vector) -> tuple[float, float]:
     found = sample.A.sweep(_moves, sample.state, v, dv)
     moves, keys = map(np.concatenate, found)
     width = float(np.quantile(moves, 1.0 - BEYOND))
-    if np.mean(keys <= width) > MOST:
+    if width == 0.0 or np.mean(keys <= width) > MOST:
         return 0.0, 1.0
     beyond = np.maximum(moves - width, 0.0)
     return width, float((beyond @ beyond) / (moves @ moves))
