@@ -73,6 +73,7 @@ CONSTANTS = (
     Constant(KERNEL + "selection", "REFRESH_EVERY", (50, 200), "pairs"),
     Constant(KERNEL + "selection", "ROUNDING_SHARE", (0.03, 0.3), "pairs"),
     Constant(KERNEL + "selection", "UNSOLVED", (1, 4), "pairs"),
+    Constant(KERNEL + "selection", "AIM", (0.05, 0.5), "outliers"),
     Constant("problems.kernel", "NEAR", (1e-4, 1e-2), "pairs"),
     Constant("problems.kernel", "COARSE", (1e-3, 1e-1), "pairs"),
     Constant(KERNEL + "frank_wolfe", "FURTHER", (0.03, 0.3), "frank_wolfe"),
@@ -100,6 +101,8 @@ CONSTANTS = (
     Constant(LINEAR + "newton", "CG_MOST_TOL", (3e-2, 0.3), "newton"),
     Constant(LINEAR + "newton", "CG_STEPS", (250, 1000), "newton"),
     Constant(LINEAR + "newton", "FREE_CURVATURE", (1e-10, 1e-8), "newton"),
+    Constant(LINEAR + "near_rows", "BEYOND", (1e-4, 1e-2), "many rows"),
+    Constant(LINEAR + "near_rows", "MOST", (0.0, 0.2), "many rows"),
     Constant("problems.linear", "CLEAR", (10.0, 1000.0), "descent"),
     Constant("solvers.driver.driver", "PROGRESS", (0.8, 0.95), "pairs"),
     Constant(KERNEL + "faces", "MOST_STEPS", (2, 8), "nu"),
@@ -124,6 +127,7 @@ CONSTANTS = (
     Constant("problems.conditioning", "KERNEL_SHARE", (0.03, 0.3), "equal with kernel"),
     Constant(KERNEL + "low_rank", "LEAST_RANK", (10.0, 250.0), "low rank"),
     Constant(KERNEL + "low_rank", "HOPELESS", (0.0, 1e-9, 1e-5), "no margin"),
+    Constant(KERNEL + "hulls", "FEW", (100, 1000), "no margin"),
     Constant("kernels.engines", "KEPT_SAMPLES", (0, 1 << 30), "wide blocks"),
     Constant("kernels.engines", "ROUGH", (256.0, 65536.0), "outliers"),
     Constant(KERNEL + "low_rank", "WIDER", (1, 400, 1600), "plane"),
@@ -386,6 +390,16 @@ def _no_margin(folder):
                 yield lambda problem=problem: solve(problem, tol=1e-4, time_limit=20)
 
 
+def _many_rows(folder):
+    """The squared hinge of so many rows that a sample begins."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 8))
+    y = np.where(X @ rng.normal(size=8) + rng.normal(size=len(X)) > 0.0, 1, -1)
+    for C in (0.01, 1.0, 100.0):
+        problem = Problem(X, y, C, "squared_hinge", "penalized")
+        yield lambda problem=problem: solve(problem, "active_set", tol=1e-6)
+
+
 def _wide_blocks(folder):
     """Working sets whose samples take more than a cache."""
     rng = np.random.default_rng(0)
@@ -499,6 +513,7 @@ PROBLEMS = SHARED | {
     "low rank": _low_rank,
     "plane": _plane,
     "no margin": _no_margin,
+    "many rows": _many_rows,
     "wide blocks": _wide_blocks,
     "outliers": _outliers,
     "last digits": lambda f: _planes(

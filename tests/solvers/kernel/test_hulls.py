@@ -97,7 +97,7 @@ def test_hulls_are_looked_for_in_time(monkeypatch):
     monkeypatch.setattr(batch, "common_point", late)
     X, y = mixed(1000)
     machine = NuSVC(nu=0.05, gamma=0.5, tol=1e-2, time_limit=100, solver="batch")
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="The optimum is zero"):
         machine.fit(X, y)
     assert ends
     assert None not in ends

@@ -28,7 +28,8 @@ Sums = Sequence[tuple[Any, float]]
 # there, 2 ms, and ten times as many to a tenth of it.
 HOPELESS = 1e-6
 # Rows that are looked at first, and then; the least for each column of the factor, and
-# how many mostly do; the most that are worth it.
+# how many mostly do; the most that are worth it. (First 100: 0.6 to 1.3 of the time,
+# 1000: 0.5 to 1.3, benchmarks/core/untuned.py.)
 FEW, LEAST, ROOMY, MOST = 300, 2, 3, 2000
 # Bytes of a kernel value, and of copies of it.
 BYTES = 32

@@ -16,7 +16,8 @@ AT_ONCE = 256
 # ijcnn1 and mnist took up to a fifth fewer working sets, and up to twice the steps.
 INNER_SHARE = 0.1
 # Share of what a violation has to fall by for the gap, which falls less at first; and
-# the least share of it that float32 is trusted with.
+# the least share of it that float32 is trusted with. (A fall of 0.05: 0.9 to 1 of the
+# time, 0.5: 0.8 to 1, benchmarks/core/untuned.py.)
 AIM, LEAST_SHARE = 0.15, 1e-3
 # Rows of a working set at first; and at most, where it grows: it doubles while there
 # are more free rows than it holds. Where rows of K are kept, and cost little to use
@@ -106,7 +107,7 @@ class Choice:
         return kept, new
 
     def _are_all(self, new: Index, count: int) -> bool:
-        """Whether no others violate: with two sums each class has half of the places."""
+        """Whether no others violate: with two sums each class has half of a set."""
         if self._run.form.sums < 2:
             return len(new) < count
         plus = int(np.count_nonzero(self._run.problem.signs[new] > 0))
