@@ -57,6 +57,12 @@ def test_nothing_is_found_where_bounds_leave_no_room_or_memory_is_short():
     assert looked_for(X, y, np.ones(600), 0.1, memory=10**6)[0] is None
 
 
+def test_nothing_is_looked_for_where_bounds_ask_for_most_rows():
+    X, y = mixed(600)
+    assert looked_for(X, y, np.ones(600), 0.3)[0] is not None
+    assert looked_for(X, y, np.ones(600), 0.4)[0] is None
+
+
 @pytest.mark.parametrize("m", [1000, 3000])
 def test_mixed_classes_take_few_pair_steps_and_no_other_solver(m):
     X, y = mixed(m)

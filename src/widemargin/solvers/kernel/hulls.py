@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from widemargin.numerics.cholesky import threads_for
-from widemargin.solvers.kernel.inner_points import Boxed, Factored, Method
+from widemargin.solvers.kernel.inner_points import Boxed, Factored, Method, Point
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -31,6 +31,11 @@ HOPELESS = 1e-6
 # how many mostly do; the most that are worth it. (First 100: 0.6 to 1.3 of the time,
 # 1000: 0.5 to 1.3, benchmarks/core/untuned.py.)
 FEW, LEAST, ROOMY, MOST = 300, 2, 3, 2000
+# A share of the rows that is no longer few: a part of them need not meet where all do,
+# and nothing is known after as many steps as all of them take.
+PART = 2 / 3
+# Rows are looked at again if there are so many times as many.
+AGAIN = 1.25
 # Bytes of a kernel value, and of copies of it.
 BYTES = 32
 # The share of what may stay that is aimed at: the rest is for rounding.
@@ -77,7 +82,7 @@ def common_point(
     """
     c, totals = np.zeros(len(y)), np.array([total for _, total in sums])
     least, count = RESIDUAL * enough / float(totals.sum()) ** 2, FEW
-    most = min(MOST, math.isqrt(max(0, memory) // BYTES))
+    most = min(MOST, int(PART * len(y)), math.isqrt(max(0, memory) // BYTES))
     for _ in range(2):
         each = -(-count // len(sums))
         parts = [_some(own[C[own] > 0.0], C, total, each) for own, total in sums]
@@ -96,9 +101,14 @@ def common_point(
                 return c
             c[J] = 0.0
         count = ROOMY * Z.shape[1]
-        if count <= len(J):
+        if count <= AGAIN * len(J):
             return None
     return None
+
+
+def lightened(at: Point) -> Point:
+    """Where to begin if no row has to end at a bound."""
+    return at._replace(low=LIGHT * at.low, high=LIGHT * at.high)
 
 
 def _some(own: Index, C: Vector, total: float, count: int) -> Index:
@@ -122,7 +132,7 @@ def _inside(method: Method, enough: float) -> Vector:
     at = method.begin()
     if at is None:  # there is no room
         return np.full(len(method.lower), np.nan)
-    at, before = at._replace(low=LIGHT * at.low, high=LIGHT * at.high), np.inf
+    at, before = lightened(at), np.inf
 
     def end(now: float) -> float:
         nonlocal before

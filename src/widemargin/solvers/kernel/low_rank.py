@@ -27,7 +27,13 @@ from widemargin.problems.base import FLOOR
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.mass import MassProblem
 from widemargin.solution import Certificate, Step
-from widemargin.solvers.kernel.hulls import ENOUGH, HOPELESS, common_point
+from widemargin.solvers.kernel.hulls import (
+    ENOUGH,
+    HOPELESS,
+    MOST,
+    common_point,
+    lightened,
+)
 from widemargin.solvers.kernel.inner_points import (
     Boxed,
     Factored,
@@ -190,6 +196,8 @@ class LowRank:
         problem = self._run.problem
         if not isinstance(problem, MassProblem):
             return False
+        if self._m <= MOST and not self._run.steps:
+            return False  # the batch engine, which it goes on from, has looked
         enough = ENOUGH * self._tol * problem.scale
         columns, given = problem.columns, (problem.signs, problem.weights)
         sums = [(np.flatnonzero(own), total) for own, total in problem.sums_given()]
@@ -237,10 +245,11 @@ class LowRank:
         """The c of an interior point, which leaves a gap of that share, or nothing."""
         problem = self._run.problem
         m = len(problem.signs)
+        zero = share * (ENOUGH / LEFT if self._no_margin else 1.0)
 
         def is_zero(objective: float) -> bool:
             bounds = Certificate(0.0, -objective, problem.scale)
-            return bounds.relative_gap <= share and problem.ends_at_zero(bounds)
+            return bounds.relative_gap <= zero and problem.ends_at_zero(bounds)
 
         def end(objective: float) -> float:
             if is_zero(objective):
@@ -252,6 +261,8 @@ class LowRank:
         begin = method.begin()
         if begin is None:
             return None
+        if self._no_margin:
+            begin = lightened(begin)
         last = method.run(begin, end, MOST_STEPS)
         inside = method.feasible(last.c)
         if is_zero(method.problem.objective(inside, H.times(inside))):
