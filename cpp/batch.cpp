@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -10,6 +12,7 @@
 #include <new>
 #include <numeric>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "batch_sums.hpp"
@@ -215,8 +218,8 @@ class Problem {
       split(mass);
   }
 
-  // `has_scores` says whether those of the start are there.
-  void run(const BatchLimits& limits, bool has_scores, BatchResult& out) {
+  // Scores that are there are those of the coefficients from this place of all problems on.
+  void run(const BatchLimits& limits, std::optional<std::size_t> scored, BatchResult& out) {
     const std::size_t q = width_;
     if (is_plain_ && !all_.squared) {
       margin_ = 1 + kMargin * limits.tol;
@@ -250,8 +253,9 @@ class Problem {
       end = BatchEnd::no_room;
     } else if (limits.exactly) {
       end = run_exactly(limits, steps, negative);
-    } else if (has_scores && is_within_bounds()) {
+    } else if (scored && is_within_bounds()) {
       each([&](std::size_t p, std::size_t i, std::size_t) { f_[p] = all_.scores[i]; });
+      if (*scored != at_) add_moved(*scored);
       take_gradient();
       is_known = true;
     } else {
@@ -672,17 +676,23 @@ class Problem {
     if (blocks_)
       blocks_->make_scores(x_.data(), width_, f_.data());
     else
-      add_kept_rows();
+      std::fill(f_.begin(), f_.end(), 0.0), add_kept_rows(x_);
     if (is_refined_) refine();
     take_gradient();
   }
 
-  // The scores by rows that are kept one by one.
-  void add_kept_rows() {
-    std::fill(f_.begin(), f_.end(), 0.0);
+  // What the scores of other coefficients, which begin at `from`, lack.
+  void add_moved(std::size_t from) {
+    auto moved = x_;
+    each([&](std::size_t p, std::size_t i, std::size_t) { moved[p] -= all_.c[from + i - at_]; });
+    add_kept_rows(moved);
+  }
+
+  // Add coefficients times rows that are kept one by one to the scores.
+  void add_kept_rows(const std::vector<double>& x) {
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
-      if (x_[p] != 0) moved.push_back(p);
+      if (x[p] != 0) moved.push_back(p);
     if (!make_missing(moved)) return restart();
     constexpr std::size_t most = 64;
     for (std::size_t g = 0; g < id_.size(); ++g) {
@@ -699,7 +709,7 @@ class Problem {
         const float* part = __atomic_load_n(parts_[p] + id_[g], __ATOMIC_ACQUIRE);
         if (part == nullptr) part = make_part(p, g);
         if (count == 0) base = part;
-        place[count] = part - base, weight[count] = x_[p];
+        place[count] = part - base, weight[count] = x[p];
         if (++count == most) flush();
       }
       if (count > 0) flush();
@@ -976,6 +986,8 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return problems.size_of(a) > problems.size_of(b);
   });
+  const auto models = models_of(problems);
+  std::vector<std::atomic<bool>> is_done(problems.size());
   Crew crew(limits.threads, limits.stop);
   crew.run(order.size(), [&](std::size_t k, bool is_caller) {
     BatchLimits mine = limits;
@@ -984,10 +996,21 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
          t = next[static_cast<std::size_t>(t)]) {
       const auto one = static_cast<std::size_t>(t);
       if (!stays(problems, one, limits.tol, kShare, results)) {
-        const bool has_scores = follow(problems, one);
+        std::optional<std::size_t> scored;
+        if (follow(problems, one)) scored = problems.begin_of(one);
+        if (models[one] >= 0 && !limits.exactly) {
+          const auto model = static_cast<std::size_t>(models[one]);
+          while (!is_done[model]) {
+            if (crew.stopped(is_caller)) return;
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+          }
+          if (results[model].end == BatchEnd::solved && begin_near(problems, one, model))
+            scored = problems.begin_of(model);
+        }
         Problem(kept, code, samples, problems, one, narrow, crew, is_caller)
-            .run(mine, has_scores, results[one]);
+            .run(mine, scored, results[one]);
       }
+      is_done[one] = true;
       kept.end(problems, one);
       const bool too_few = results[one].end == BatchEnd::stuck;
       mine.most = too_few ? limits.most / kFewerSteps : limits.most;

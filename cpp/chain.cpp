@@ -1,8 +1,10 @@
 #include "chain.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace widemargin {
@@ -91,6 +93,71 @@ bool follow(const BatchProblems& problems, std::size_t t) {
   for (std::size_t i = 0; is_one && i < m; ++i)
     problems.scores[to + i] = share * problems.scores[from + i];
   return is_one;
+}
+
+std::vector<std::int64_t> models_of(const BatchProblems& problems) {
+  const auto part = [&](auto values, std::size_t t) {
+    return values.subspan(problems.begin_of(t), problems.size_of(t));
+  };
+  const auto groups = [&](std::size_t t) {
+    const auto begin = static_cast<std::size_t>(t > 0 ? problems.group_end[t - 1] : 0);
+    return problems.group.subspan(begin, static_cast<std::size_t>(problems.group_end[t]) - begin);
+  };
+  std::vector<std::int64_t> models(problems.size(), -1);
+  if (problems.squared || problems.intercept != 1) return models;
+  std::size_t first = 0;
+  for (std::size_t t = 1; t < problems.size(); ++t) {
+    if (problems.after[t] >= 0) continue;
+    const bool is_like = std::isnan(problems.mass[t]) &&
+                         std::ranges::equal(groups(first), groups(t)) &&
+                         std::ranges::equal(part(problems.y, first), part(problems.y, t)) &&
+                         std::ranges::count(part(problems.c, t), 0.0) == std::ssize(part(problems.c, t)) &&
+                         std::ranges::count(part(problems.q, t), 1.0) == std::ssize(part(problems.q, t));
+    if (is_like)
+      models[t] = static_cast<std::int64_t>(first);
+    else
+      first = t;
+  }
+  return models;
+}
+
+bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model) {
+  const std::size_t to = problems.begin_of(t), from = problems.begin_of(model);
+  const std::size_t m = problems.size_of(t);
+  std::vector<double> start(m);
+  // Of each class: sum alpha of the model, of what stays, and the most that there may be.
+  struct Sums {
+    double before = 0, kept = 0, most = 0;
+    std::vector<std::size_t> fresh;
+  };
+  std::array<Sums, 2> sums;
+  for (std::size_t i = 0; i < m; ++i) {
+    auto& own = sums[problems.y[to + i] < 0];
+    const double C = problems.C[to + i], before = problems.C[from + i];
+    if (before > 0) {
+      start[i] = problems.c[from + i] * (C == before ? 1.0 : C / before);
+      own.before += std::abs(problems.c[from + i]), own.kept += std::abs(start[i]);
+    } else if (C > 0) {
+      own.fresh.push_back(i), own.most += C;
+    }
+  }
+  double total = std::numeric_limits<double>::infinity();
+  for (const auto& own : sums) total = std::min({total, own.before, own.kept + own.most});
+  for (auto& own : sums) {
+    double left = total - own.kept;
+    if (left < 0) return false;
+    std::ranges::sort(own.fresh, {}, [&](std::size_t i) {
+      return std::pair(problems.y[to + i] * problems.scores[from + i], i);
+    });
+    for (const auto i : own.fresh) {
+      const double alpha = std::min(left, problems.C[to + i]);
+      start[i] = problems.y[to + i] * alpha, left -= alpha;
+    }
+  }
+  std::ranges::copy(start, problems.c.begin() + static_cast<std::ptrdiff_t>(to));
+  std::copy_n(problems.scores.begin() + static_cast<std::ptrdiff_t>(from), m,
+              problems.scores.begin() + static_cast<std::ptrdiff_t>(to));
+  return true;
 }
 
 }  // namespace widemargin

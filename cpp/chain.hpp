@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "batch.hpp"
 
@@ -22,5 +24,15 @@ bool follow(const BatchProblems& problems, std::size_t t);
 // bounds say of the gap is `share` of `tol` at most. Whether it has.
 bool stays(const BatchProblems& problems, std::size_t t, double tol, double share,
            std::span<BatchResult> results);
+
+// For each problem that follows none: the first one of those that have its rows and labels, and
+// other weights, as folds have; or -1. Classifiers with the hinge and a free intercept, whose start
+// is zero, have one.
+std::vector<std::int64_t> models_of(const BatchProblems& problems);
+
+// Let problem t start near the answer of its model: rows that have no weight there take over what
+// rows have that have none here, those first that violate most. Its scores are those of the model.
+// Whether it can: else it starts at its own start.
+bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model);
 
 }  // namespace widemargin
