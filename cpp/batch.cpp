@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -12,7 +10,6 @@
 #include <new>
 #include <numeric>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "batch_sums.hpp"
@@ -218,7 +215,7 @@ class Problem {
       split(mass);
   }
 
-  // Scores that are there are those of the coefficients from this place of all problems on.
+  // Scores that are there are those of the coefficients of all problems from the place `scored` on.
   void run(const BatchLimits& limits, std::optional<std::size_t> scored, BatchResult& out) {
     const std::size_t q = width_;
     if (is_plain_ && !all_.squared) {
@@ -673,22 +670,24 @@ class Problem {
 
   // The scores K c, by the rows that are kept, in float64; and the gradient by them.
   void refresh() {
-    if (blocks_)
+    if (blocks_) {
       blocks_->make_scores(x_.data(), width_, f_.data());
-    else
-      std::fill(f_.begin(), f_.end(), 0.0), add_kept_rows(x_);
+    } else {
+      std::fill(f_.begin(), f_.end(), 0.0);
+      add_kept_rows(x_);
+    }
     if (is_refined_) refine();
     take_gradient();
   }
 
-  // What the scores of other coefficients, which begin at `from`, lack.
+  // What scores of other coefficients, those from a place on, lack.
   void add_moved(std::size_t from) {
     auto moved = x_;
     each([&](std::size_t p, std::size_t i, std::size_t) { moved[p] -= all_.c[from + i - at_]; });
     add_kept_rows(moved);
   }
 
-  // Add coefficients times rows that are kept one by one to the scores.
+  // Add x times rows that are kept one by one to the scores.
   void add_kept_rows(const std::vector<double>& x) {
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
@@ -976,42 +975,21 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
                          const BatchProblems& problems, const BatchLimits& limits,
                          std::span<BatchResult> results) {
   KeptParts kept(code.kernels, samples, problems);
-  std::vector<std::size_t> order(problems.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::int64_t> next(problems.size(), -1);
-  for (std::size_t t = 0; t < problems.size(); ++t)
-    if (problems.after[t] >= 0)
-      next[static_cast<std::size_t>(problems.after[t])] = static_cast<std::int64_t>(t);
-  std::erase_if(order, [&](std::size_t t) { return problems.after[t] >= 0; });
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return problems.size_of(a) > problems.size_of(b);
-  });
-  const auto models = models_of(problems);
-  std::vector<std::atomic<bool>> is_done(problems.size());
+  Chains chains(problems, limits, results);
   Crew crew(limits.threads, limits.stop);
-  crew.run(order.size(), [&](std::size_t k, bool is_caller) {
+  crew.run(chains.order().size(), [&](std::size_t k, bool is_caller) {
     BatchLimits mine = limits;
     Narrow narrow;
-    for (auto t = static_cast<std::int64_t>(order[k]); t >= 0 && !crew.stopped(is_caller);
-         t = next[static_cast<std::size_t>(t)]) {
+    for (auto t = chains.order()[k]; t >= 0 && !crew.stopped(is_caller);) {
       const auto one = static_cast<std::size_t>(t);
       if (!stays(problems, one, limits.tol, kShare, results)) {
-        std::optional<std::size_t> scored;
-        if (follow(problems, one)) scored = problems.begin_of(one);
-        if (models[one] >= 0 && !limits.exactly) {
-          const auto model = static_cast<std::size_t>(models[one]);
-          while (!is_done[model]) {
-            if (crew.stopped(is_caller)) return;
-            std::this_thread::sleep_for(std::chrono::microseconds(20));
-          }
-          if (results[model].end == BatchEnd::solved && begin_near(problems, one, model))
-            scored = problems.begin_of(model);
-        }
+        const auto scored = chains.begin(one, crew, is_caller);
         Problem(kept, code, samples, problems, one, narrow, crew, is_caller)
             .run(mine, scored, results[one]);
       }
-      is_done[one] = true;
+      chains.end(one);
       kept.end(problems, one);
+      t = chains.next(one);
       const bool too_few = results[one].end == BatchEnd::stuck;
       mine.most = too_few ? limits.most / kFewerSteps : limits.most;
     }
