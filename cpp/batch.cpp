@@ -215,8 +215,8 @@ class Problem {
       split(mass);
   }
 
-  // `has_scores` says whether those of the start are there.
-  void run(const BatchLimits& limits, bool has_scores, BatchResult& out) {
+  // Scores that are there are those of the coefficients of all problems from the place `scored` on.
+  void run(const BatchLimits& limits, std::optional<std::size_t> scored, BatchResult& out) {
     const std::size_t q = width_;
     if (is_plain_ && !all_.squared) {
       margin_ = 1 + kMargin * limits.tol;
@@ -250,8 +250,9 @@ class Problem {
       end = BatchEnd::no_room;
     } else if (limits.exactly) {
       end = run_exactly(limits, steps, negative);
-    } else if (has_scores && is_within_bounds()) {
+    } else if (scored && is_within_bounds()) {
       each([&](std::size_t p, std::size_t i, std::size_t) { f_[p] = all_.scores[i]; });
+      if (*scored != at_) add_moved(*scored);
       take_gradient();
       is_known = true;
     } else {
@@ -669,20 +670,28 @@ class Problem {
 
   // The scores K c, by the rows that are kept, in float64; and the gradient by them.
   void refresh() {
-    if (blocks_)
+    if (blocks_) {
       blocks_->make_scores(x_.data(), width_, f_.data());
-    else
-      add_kept_rows();
+    } else {
+      std::fill(f_.begin(), f_.end(), 0.0);
+      add_kept_rows(x_);
+    }
     if (is_refined_) refine();
     take_gradient();
   }
 
-  // The scores by rows that are kept one by one.
-  void add_kept_rows() {
-    std::fill(f_.begin(), f_.end(), 0.0);
+  // What scores of other coefficients, those from a place on, lack.
+  void add_moved(std::size_t from) {
+    auto moved = x_;
+    each([&](std::size_t p, std::size_t i, std::size_t) { moved[p] -= all_.c[from + i - at_]; });
+    add_kept_rows(moved);
+  }
+
+  // Add x times rows that are kept one by one to the scores.
+  void add_kept_rows(const std::vector<double>& x) {
     std::vector<std::size_t> moved;
     for (std::size_t p = 0; p < width_; ++p)
-      if (x_[p] != 0) moved.push_back(p);
+      if (x[p] != 0) moved.push_back(p);
     if (!make_missing(moved)) return restart();
     constexpr std::size_t most = 64;
     for (std::size_t g = 0; g < id_.size(); ++g) {
@@ -699,7 +708,7 @@ class Problem {
         const float* part = __atomic_load_n(parts_[p] + id_[g], __ATOMIC_ACQUIRE);
         if (part == nullptr) part = make_part(p, g);
         if (count == 0) base = part;
-        place[count] = part - base, weight[count] = x_[p];
+        place[count] = part - base, weight[count] = x[p];
         if (++count == most) flush();
       }
       if (count > 0) flush();
@@ -966,29 +975,21 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
                          const BatchProblems& problems, const BatchLimits& limits,
                          std::span<BatchResult> results) {
   KeptParts kept(code.kernels, samples, problems);
-  std::vector<std::size_t> order(problems.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::vector<std::int64_t> next(problems.size(), -1);
-  for (std::size_t t = 0; t < problems.size(); ++t)
-    if (problems.after[t] >= 0)
-      next[static_cast<std::size_t>(problems.after[t])] = static_cast<std::int64_t>(t);
-  std::erase_if(order, [&](std::size_t t) { return problems.after[t] >= 0; });
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return problems.size_of(a) > problems.size_of(b);
-  });
+  Chains chains(problems, limits, results);
   Crew crew(limits.threads, limits.stop);
-  crew.run(order.size(), [&](std::size_t k, bool is_caller) {
+  crew.run(chains.order().size(), [&](std::size_t k, bool is_caller) {
     BatchLimits mine = limits;
     Narrow narrow;
-    for (auto t = static_cast<std::int64_t>(order[k]); t >= 0 && !crew.stopped(is_caller);
-         t = next[static_cast<std::size_t>(t)]) {
+    for (auto t = chains.order()[k]; t >= 0 && !crew.stopped(is_caller);) {
       const auto one = static_cast<std::size_t>(t);
       if (!stays(problems, one, limits.tol, kShare, results)) {
-        const bool has_scores = follow(problems, one);
+        const auto scored = chains.begin(one, crew, is_caller);
         Problem(kept, code, samples, problems, one, narrow, crew, is_caller)
-            .run(mine, has_scores, results[one]);
+            .run(mine, scored, results[one]);
       }
+      chains.end(one);
       kept.end(problems, one);
+      t = chains.next(one);
       const bool too_few = results[one].end == BatchEnd::stuck;
       mine.most = too_few ? limits.most / kFewerSteps : limits.most;
     }

@@ -48,8 +48,8 @@ struct BatchSamples {
 // the samples of these, the numbers from end[t - 1] on.
 struct BatchProblems {
   std::span<const std::int64_t> group, group_end, end;
-  // The problem whose answer, scaled by the weights, problem t starts at; or -1: at its c. It has
-  // the same groups, comes earlier, and no other one follows it.
+  // The problem whose answer, scaled by the weights, problem t starts at; or -1: at its c, or near
+  // an answer that `Chains` finds. It has the same groups, comes earlier, and no other one follows.
   std::span<const std::int64_t> after;
   std::span<const double> y, C;  // labels +1 and -1; weights
   std::span<const double> q;     // the linear term: a row has the loss L(q + rho - y (f + b))

@@ -1,8 +1,13 @@
 #include "chain.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace widemargin {
@@ -12,20 +17,32 @@ namespace {
 // size: 450,000 steps of 2,250 problems of pendigits become 300,000 with any share of 0.2 to 0.8.
 constexpr double kMostlyBound = 0.5;
 
+// Between two looks whether a model is solved.
+constexpr std::chrono::microseconds kPatience(20);
+
+// Whether most of alpha is at bounds: it is likely to stay there.
+bool is_mostly_bound(const BatchProblems& problems, std::size_t from, std::size_t m) {
+  double size = 0, at_bound = 0;
+  for (std::size_t i = from; i < from + m; ++i) {
+    const double alpha = std::abs(problems.c[i]);
+    size += alpha;
+    if (alpha >= problems.C[i] && !problems.squared) at_bound += alpha;
+  }
+  return at_bound > kMostlyBound * size;
+}
+
 // What the answer of another problem, for this one, is best multiplied by: between 1 and `most`, as
-// the weights are. Without variables at their bounds that is 1. If most of alpha is at bounds it is
-// likely to stay there; then it is `most`.
+// the weights are. Without variables at their bounds that is 1; if most of alpha is there, `most`.
 double best_share(const BatchProblems& problems, std::size_t from, std::size_t to, std::size_t m,
                   double most) {
-  double linear = 0, square = 0, total = 0, size = 0, at_bound = 0;
+  if (is_mostly_bound(problems, from, m)) return most;
+  double linear = 0, square = 0, total = 0;
   for (std::size_t i = 0; i < m; ++i) {
     const double c = problems.c[from + i], C = problems.C[to + i];
-    linear += problems.q[to + i] * std::abs(c), total += c, size += std::abs(c);
-    if (std::abs(c) >= problems.C[from + i] && !problems.squared) at_bound += std::abs(c);
+    linear += problems.q[to + i] * std::abs(c), total += c;
     square += c * problems.scores[from + i];
     if (problems.squared && C > 0) square += 0.5 * c * c / C;
   }
-  if (at_bound > kMostlyBound * size) return most;
   if (problems.intercept == 2) square += total * total;
   return std::clamp(square > 0 ? linear / square : most, std::min(1.0, most), most);
 }
@@ -46,7 +63,124 @@ double ratio_of(const BatchProblems& problems, std::size_t t) {
   return is_one ? ratio : std::numeric_limits<double>::quiet_NaN();
 }
 
+// Of a class: sum alpha of the model, what of it stays, and the rows that have no weight there,
+// with the most that their alpha may add up to.
+struct OfClass {
+  double before = 0, kept = 0, most = 0;
+  std::vector<std::size_t> fresh;
+};
+
 }  // namespace
+
+Chains::Chains(const BatchProblems& problems, const BatchLimits& limits,
+               std::span<const BatchResult> results)
+    : problems_(problems),
+      results_(results),
+      next_(problems.size(), -1),
+      model_(problems.size(), -1),
+      is_done_(problems.size()) {
+  std::vector<std::int64_t> first;
+  for (std::size_t t = 0; t < problems.size(); ++t) {
+    const auto own = static_cast<std::int64_t>(t), before = problems.after[t];
+    if (before >= 0)
+      next_[static_cast<std::size_t>(before)] = own;
+    else
+      first.push_back(own);
+  }
+  if (!limits.exactly && !problems.squared && problems.intercept == 1) find_models(first);
+  std::ranges::stable_sort(first, std::ranges::greater(), [&](std::int64_t t) {
+    return problems.size_of(static_cast<std::size_t>(t));
+  });
+  std::vector<std::vector<std::int64_t>> like(problems.size());
+  for (const auto t : first)
+    if (const auto model = model_[static_cast<std::size_t>(t)]; model >= 0)
+      like[static_cast<std::size_t>(model)].push_back(t);
+  std::erase_if(first, [&](std::int64_t t) { return model_[static_cast<std::size_t>(t)] >= 0; });
+  for (std::size_t k = 0; k < first.size() + limits.threads; ++k) {
+    if (k < first.size()) order_.push_back(first[k]);
+    if (k < limits.threads) continue;
+    const auto& others = like[static_cast<std::size_t>(first[k - limits.threads])];
+    order_.insert(order_.end(), others.begin(), others.end());
+  }
+}
+
+// Those that are alike come one after the other.
+void Chains::find_models(const std::vector<std::int64_t>& first) {
+  std::int64_t model = -1;
+  for (const auto begin : first) {
+    if (model < 0 || !are_like(static_cast<std::size_t>(begin), static_cast<std::size_t>(model))) {
+      model = begin;
+      continue;
+    }
+    for (auto t = begin, other = model; t >= 0 && other >= 0;
+         t = next(static_cast<std::size_t>(t)), other = next(static_cast<std::size_t>(other)))
+      model_[static_cast<std::size_t>(t)] = other;
+  }
+}
+
+// Whether problem t is a classifier as another one is, and starts at zero.
+bool Chains::are_like(std::size_t t, std::size_t model) const {
+  const auto places = [&](const auto& values, std::size_t k) {
+    return values.subspan(problems_.begin_of(k), problems_.size_of(k));
+  };
+  const auto groups = [&](std::size_t k) {
+    const auto begin = k > 0 ? problems_.group_end[k - 1] : 0;
+    return problems_.group.subspan(static_cast<std::size_t>(begin),
+                                   static_cast<std::size_t>(problems_.group_end[k] - begin));
+  };
+  return std::isnan(problems_.mass[t]) && std::ranges::equal(groups(t), groups(model)) &&
+         std::ranges::equal(places(problems_.y, t), places(problems_.y, model)) &&
+         std::ranges::all_of(places(problems_.q, t), [](double q) { return q == 1; }) &&
+         std::ranges::all_of(places(problems_.c, t), [](double c) { return c == 0; });
+}
+
+std::optional<std::size_t> Chains::begin(std::size_t t, Crew& crew, bool is_caller) const {
+  if (model_[t] >= 0) {
+    const auto model = static_cast<std::size_t>(model_[t]);
+    while (!is_done_[model].load(std::memory_order_acquire) && !crew.stopped(is_caller))
+      std::this_thread::sleep_for(kPatience);
+    const bool is_there = is_done_[model] && results_[model].end == BatchEnd::solved;
+    if (is_there && begin_near(problems_, t, model)) return problems_.begin_of(model);
+  }
+  if (follow(problems_, t)) return problems_.begin_of(t);
+  return std::nullopt;
+}
+
+bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model) {
+  const std::size_t to = problems.begin_of(t), from = problems.begin_of(model);
+  const std::size_t m = problems.size_of(t);
+  if (problems.after[t] >= 0 && !is_mostly_bound(problems, from, m)) return false;
+  std::vector<double> start(m);
+  std::array<OfClass, 2> classes;
+  for (std::size_t i = 0; i < m; ++i) {
+    auto& own = classes[problems.y[to + i] < 0];
+    const double C = problems.C[to + i], before = problems.C[from + i];
+    if (before > 0) {
+      const double c = problems.c[from + i];
+      start[i] = C == before ? c : c * (C / before);
+      own.before += std::abs(c), own.kept += std::abs(start[i]);
+    } else if (C > 0) {
+      own.fresh.push_back(i), own.most += C;
+    }
+  }
+  double sum = std::numeric_limits<double>::infinity();  // of alpha, of each class
+  for (const auto& own : classes) sum = std::min({sum, own.before, own.kept + own.most});
+  for (auto& own : classes) {
+    double left = sum - own.kept;
+    if (left < 0) return false;
+    std::ranges::stable_sort(own.fresh, {}, [&](std::size_t i) {
+      return problems.y[to + i] * problems.scores[from + i];
+    });
+    for (const auto i : own.fresh) {
+      const double alpha = std::min(left, problems.C[to + i]);
+      start[i] = problems.y[to + i] * alpha, left -= alpha;
+    }
+  }
+  const auto place = static_cast<std::ptrdiff_t>(to);
+  std::ranges::copy(start, problems.c.begin() + place);
+  std::ranges::copy(problems.scores.subspan(from, m), problems.scores.begin() + place);
+  return true;
+}
 
 bool stays(const BatchProblems& problems, std::size_t t, double tol, double share,
            std::span<BatchResult> results) {

@@ -1,21 +1,62 @@
-// Where problems of the batch engine start that follow another one.
+// Where problems of the batch engine start that follow another one, or are like one.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "batch.hpp"
+#include "crew.hpp"
 
 namespace widemargin {
 
 // A share of a number that rounding may change.
 inline constexpr double kSame = 1e-12;
 
+// The chains of problems of which each follows the one before. Some chains are like an earlier one,
+// their model: they have the same rows and labels, and other weights, as the folds of a search.
+class Chains {
+ public:
+  Chains(const BatchProblems& problems, const BatchLimits& limits,
+         std::span<const BatchResult> results);
+
+  // The first problem of each chain, the largest first. Models come before those like them, by as
+  // many as there are threads: none waits for long.
+  const std::vector<std::int64_t>& order() const { return order_; }
+  // The problem that follows t; or -1.
+  std::int64_t next(std::size_t t) const { return next_[t]; }
+
+  // Let problem t start near the answer of its model, or of the problem that it follows: whose
+  // scores are there, as the first place of these in the arrays of all problems; or none.
+  std::optional<std::size_t> begin(std::size_t t, Crew& crew, bool is_caller) const;
+  // Problem t has ended.
+  void end(std::size_t t) { is_done_[t].store(true, std::memory_order_release); }
+
+ private:
+  void find_models(const std::vector<std::int64_t>& first);
+  bool are_like(std::size_t t, std::size_t model) const;
+
+  const BatchProblems& problems_;
+  std::span<const BatchResult> results_;
+  std::vector<std::int64_t> order_, next_, model_;
+  std::vector<std::atomic<bool>> is_done_;
+};
+
 // Let problem t start at the answer of the one that it follows, times a number; where the weights
 // are not all multiplied by one number, or sum alpha is given, each variable in proportion to its
 // weight, so that bounds stay bounds. Where that is not feasible it starts at its own start.
 // Whether its scores are there too.
 bool follow(const BatchProblems& problems, std::size_t t);
+
+// Let problem t start near the answer of its model: rows that have no weight there, those first
+// that violate most, take over the alpha of rows that have none here. The scores of the model are
+// put to it. It starts so if it follows no other problem, or if most of alpha is at bounds; and
+// only where that is feasible. Whether it does. Folds of pendigits take 0.64 of the steps: 0.08
+// with the least of 10 C, 0.2, 0.4 and 0.6 with the next ones, then as many.
+bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model);
 
 // Let problem t have the answer of the one that it follows, where its gap stays small enough: with
 // the hinge and larger weights the dual objective is the same, and only the losses grow. What

@@ -849,8 +849,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the start of a chain",
         "chain.cpp",
-        "if (at_bound > kMostlyBound * size) return most;",
-        "if (at_bound > kMostlyBound * size) return 1.0;",
+        "if (is_mostly_bound(problems, from, m)) return most;",
+        "if (is_mostly_bound(problems, from, m)) return 1.0;",
         BATCH,
     ),
     Mutation(
@@ -1192,6 +1192,34 @@ MUTATIONS = [
         "chain.cpp",
         "|| !(ratio >= 1)) return false;",
         "|| !(ratio > 0)) return false;",
+        BATCH,
+    ),
+    Mutation(
+        "chain: no fold starts near another one",
+        "chain.cpp",
+        "if (is_there && begin_near(",
+        "if (!is_there && begin_near(",
+        BATCH,
+    ),
+    Mutation(
+        "chain: a fold starts with sums of alpha that differ",
+        "chain.cpp",
+        "double left = sum - own.kept;",
+        "double left = own.before - own.kept;",
+        BATCH,
+    ),
+    Mutation(
+        "chain: a start that is given is none where there are folds",
+        "chain.cpp",
+        "[](double c) { return c == 0; }",
+        "[](double) { return true; }",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: a fold has the scores of another one",
+        "batch.cpp",
+        "if (*scored != at_) add_moved(*scored);",
+        "",
         BATCH,
     ),
     # -- files of balls

@@ -82,7 +82,8 @@ class ManyProblems:
     intercept : {"free", "penalized", "none"}
     after : int ndarray (t,)
         The problem at whose answer another one starts, which has the same groups and
-        comes earlier; -1: it starts at zero. No two start at the same one.
+        comes earlier; -1: it starts at zero, or, if an earlier one has its rows and
+        labels, near the answer of that. No two follow the same one.
     q : ndarray, of each place, or a number, default=1.0
     mass : ndarray (t,) or None, default=None
         N, which the sum of alpha has to be; NaN, or None for all: there is no rho. With

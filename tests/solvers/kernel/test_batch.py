@@ -175,6 +175,74 @@ def test_a_chain_whose_weights_change_unevenly_starts_at_zero():
     assert second.alpha.max() <= 1.0
 
 
+def folds(left_out, C=0.02, m=400, times=(1.0, 3.0)):
+    """Chains of the same problem, each without some of its places."""
+    X, group, _ = classes(m=m, kinds=2)
+    chains = []
+    for _ in left_out:
+        begin = len(chains)
+        for k, factor in enumerate(times):
+            chains.append(((1, 0), begin + k - 1 if k else -1, factor))
+    problems = many(X, group, RBF, C, groups=chains)
+    for k, own in enumerate(left_out):
+        for t in range(k * len(times), (k + 1) * len(times)):
+            problems.C[problems.starts[t] : problems.ends[t]][own] = 0.0
+    return problems
+
+
+def in_turn(n):
+    """Places that folds leave out: of both classes."""
+    return [slice(k, None, n) for k in range(n)]
+
+
+def test_a_fold_starts_near_the_answer_of_another_one():
+    first, after, *others = answers(folds(in_turn(5), m=1000), tol=1e-4)
+    for begin, follows in zip(others[::2], others[1::2], strict=True):
+        assert first.extras["steps"] > 10 * begin.extras["steps"]
+        assert 1.2 * follows.extras["steps"] < after.extras["steps"]
+
+
+@pytest.mark.parametrize("C", [0.02, 3.0])
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        in_turn(3),
+        [slice(0, 1), slice(0, 150), slice(0, 199)],  # of one class alone
+        [slice(150), slice(200, 350), slice(20)],
+    ],
+)
+def test_folds_end_where_each_alone_does(left_out, C):
+    problems = folds(left_out, C)
+    starts = np.full(len(problems.ends), -1)
+    found = answers(problems, tol=1e-5)
+    for k, one in enumerate(found):
+        part = dataclasses.replace(problems, after=starts).part([k], 0.0 * problems.C)
+        (two,) = answers(part, tol=1e-5)
+        assert one.status == two.status == "solved"
+        assert one.certificate.primal <= two.certificate.dual * (1.0 + 3e-5)
+        assert two.certificate.primal <= one.certificate.dual * (1.0 + 3e-5)
+        assert abs(one.w.sum()) <= 1e-12 * one.alpha.sum()
+
+
+@pytest.mark.parametrize("left_out", [in_turn(4), [slice(0, 1), slice(0, 199)]])
+def test_folds_do_not_depend_on_threads(left_out, monkeypatch):
+    monkeypatch.setattr(batch, "SHARED_WORK", 0)
+    problems = folds(left_out, times=(1.0, 3.0, 1e3))
+    first, *others = [answers(problems, threads=t, tol=1e-5) for t in (1, 2, 5)]
+    for found in others:
+        for one, other in zip(first, found, strict=True):
+            assert one.w.tolist() == other.w.tolist()
+            assert (one.b, one.certificate) == (other.b, other.certificate)
+
+
+def test_a_start_that_is_given_is_kept_where_another_fold_is_solved():
+    problems = folds(in_turn(2), times=(1.0,))
+    known = np.abs(np.concatenate([one.w for one in answers(problems, tol=1e-6)]))
+    c = np.where(problems.C > 0.0, problems.y * known[np.argsort(problems.order)], 0.0)
+    again = dataclasses.replace(problems, begin_at=c)
+    assert [one.extras["steps"] for one in answers(again, tol=1e-3)] == [0, 0]
+
+
 @pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
 def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
     X, group, C = classes(m=100)
