@@ -74,8 +74,7 @@ constexpr std::size_t kLeastPatience = 2000;
 // The same in float64, which is given up then. 30 problems of 20 to 100 rows, of products of
 // columns of 1e-4 to 1e4, that it does not solve to 1e-4 take 2.7 s, not 4.3 s, with any number
 // from 10 to 100; 30 of 200 rows with C = 1,000, not solved to 1e-6, 1.4 s, not 2.1 s. It solves
-// 141 of 177 others; of these 100 gives up 4, and 30 would give up 14, which working sets solve in
-// as long.
+// 141 of 177 others; 100 gives up 4 of these, 30 would 14, which working sets solve in as long.
 constexpr std::size_t kPatientStepsExactly = 100;
 
 // Where steps did not suffice for a problem, the one that follows it has this part of them.
@@ -310,7 +309,8 @@ class Problem {
       }
       const bool is_over = spent >= static_cast<double>(limits.most);
       const bool is_last =
-          is_over || (negative > 0 && !may_curve_) || is_hopeless(before, limits.hopeless);
+          is_over || (negative > 0 && !may_curve_) || is_hopeless(before, limits.hopeless) ||
+          (!may_curve_ && blocks_ && blocks_->is_for_factor(rough_gap_, limits, steps));
       const bool unsolved = blocks_ && done.steps >= most_of_set();
       if (end == BatchEnd::waiting && (is_last || !goes_on(steps, unsolved))) end = BatchEnd::stuck;
       if (end == BatchEnd::stuck && may_refine && !is_refined_ && !is_last) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +35,12 @@ constexpr std::size_t kStripsAtOnce = 8;
 constexpr std::size_t kHugePage = 1 << 21;
 // The share of a working set that stays. (0.5: as long, 0.7: 1.1 times, on 4,000 and 8,000 rows.)
 constexpr double kKept = 0.3;
+// Where one factor of all free variables ends it sooner, which others make (free_rows.py): more
+// than a set holds, with a gap from which on few come or leave, and so many times what is asked
+// for. A third of its multiplications takes as long as visits of variables by pair steps; so many
+// are to come, as gaps fall by a factor each. It takes 64 bytes an entry, with what is around it.
+constexpr std::size_t kFewFree = 4096, kManyFree = 8192, kOfFactor = 64;
+constexpr double kNearEnd = 0.02, kFarOff = 10, kOfVisit = 20;
 
 // Where positions of a problem lie: runs of whole strips, and the row of each in the batch.
 struct Places {
@@ -124,6 +131,17 @@ class Blocks {
 
   // Variables strictly between their bounds, and not at a kink, by the last look.
   std::size_t free() const { return free_; }
+
+  // Whether one factor of these does better than more pair steps, after some of them.
+  template <class Limits>
+  bool is_for_factor(double gap, const Limits& limits, std::int64_t steps) const {
+    const double tol = limits.tol, bytes = static_cast<double>(limits.bytes);
+    if (free_ <= kFewFree || free_ > kManyFree || !(kFarOff * tol < gap && gap <= kNearEnd))
+      return false;
+    const auto f = static_cast<double>(free_), made = static_cast<double>(steps) * kFewFree;
+    const double to_come = made * std::log(gap / tol) / -std::log(gap);
+    return f * f * kOfFactor <= bytes && f * f * f / 3 <= kOfVisit * to_come;
+  }
 
   // One working set of up to `size` variables, by the last look: pair steps until its violation is
   // at most `stop`, or `most` are made. Then x has moved, and f with it.

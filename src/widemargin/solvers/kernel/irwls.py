@@ -22,6 +22,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
+from widemargin.solvers.kernel.free_rows import FreeRows
 from widemargin.solvers.kernel.low_rank import LowRank
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
@@ -101,6 +102,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     certified in float64, and where float32 does not do the values become float64.
     Where K is of low rank to rounding, and pair steps take long, an interior point on a
     pivoted Cholesky factor finds the next c: O(m r^2) for each of some twenty steps.
+    Where up to 8192 rows are free, more than a working set holds, and the gap is small,
+    one Cholesky factor of them ends it, if memory has 64 bytes an entry for that.
 
     ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
@@ -197,7 +200,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
         precision, failures = Precision(run), 0
-        low_rank = LowRank(run, inner, tol) if isinstance(inner, PairsFirst) else None
+        low_rank = free_rows = None
+        if isinstance(inner, PairsFirst):
+            low_rank = LowRank(run, inner, tol)
+            free_rows = FreeRows(run, inner, tol, start is not None)
         rank, moved = 0, False
         for iteration in itertools.count():
             step = _step(iteration, run, tol, rank, moved)
@@ -210,6 +216,9 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             moved, gap = False, step.relative_gap
             if low_rank is not None and low_rank.moves(step):
                 rank, moved = low_rank.rank, True
+                continue
+            if free_rows is not None and free_rows.moves(step):
+                moved = True
                 continue
             found = precision.look()  # the driver may have refreshed the scores
             if not found.size > NOTHING * found.scale:

@@ -288,6 +288,16 @@ class WorkingSet:
         """The signed dual variables, (m,)."""
         return self.scores.c
 
+    @property
+    def bounds(self) -> tuple[Vector, Vector]:
+        """The least and the largest c of all rows."""
+        return self._lower, self._upper
+
+    @property
+    def shift(self) -> float:
+        """What a penalized intercept adds to all of K."""
+        return self._shift
+
     def look(self) -> Violations:
         """The gradient, and how far the conditions are from holding."""
         at, looked = (self.scores, self.scores.version), self._looked
@@ -516,23 +526,25 @@ class WorkingSet:
 
     def refine(self) -> None:
         """Go on with kernel values in float64."""
+        if self.problem.columns.dtype == np.float64:
+            return
         self.problem.columns.refine()
         self.scores = self.problem.expand(self.c)
         self.rows, self._oldest = np.empty(0, np.intp), 0
 
     def move(self, c: Vector) -> bool:
         """Go on from a c with the same sums, in float64, if it has a smaller gap."""
-        if self.problem.columns.dtype != np.float64:
-            self.refine()
+        self.refine()
         self.scores.settle()
-        before, gap = self.scores, self._gap()
+        before, gap = self.scores, self.gap
         self.scores = self.problem.expand(c)
-        if self._gap() < gap:
+        if self.gap < gap:
             return True
         self.scores = self.problem.scores = before
         return False
 
-    def _gap(self) -> float:
+    @property
+    def gap(self) -> float:
         """The relative gap by the scores at hand."""
         c, f = self.c, self.scores.values
         b = self.problem.intercept_for(f, c, self.look().intercept)
