@@ -78,8 +78,15 @@ def test_mixed_classes_take_few_pair_steps_and_no_other_solver(m):
 
 
 @pytest.mark.parametrize("apart", [1e-3, 2e-4, 1e-5])
-def test_a_small_margin_is_no_missing_one(apart):
+def test_a_small_margin_is_no_missing_one(apart, monkeypatch):
     """Pair steps are given up where hulls might meet, and go on where they do not."""
+    calls, solve_places = [], batch.solve_places
+
+    def noted(*args, **how):
+        calls.append(how)
+        return solve_places(*args, **how)
+
+    monkeypatch.setattr(batch, "solve_places", noted)
     rng = np.random.default_rng(0)
     y = np.where(np.arange(1000) % 2, 1.0, -1.0)
     X = np.column_stack([np.ones(1000), apart * y * (1.0 + rng.random(1000))])
@@ -88,6 +95,7 @@ def test_a_small_margin_is_no_missing_one(apart):
         warnings.simplefilter("error")
         found = NuSVC(nu=0.1, kernel="linear").fit(X, y).solution_
     assert (found.status, found.rho > 0.0) == ("solved", True)
+    assert calls[:2] == [{}, {"hopeless": batch.GIVEN_UP}]
     # The second column alone separates them: |w| >= N / 2 times twice the least.
     least = 0.5 * (100.0 * apart) ** 2
     assert -found.certificate.dual >= least * (1.0 - 1e-6)
