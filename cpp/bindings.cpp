@@ -159,7 +159,6 @@ void bind_row_steps(nb::module_& m) {
   const auto& names = widemargin::kSimdNames;
   m.attr("SIMD_NAMES") = nb::make_tuple(names[0], names[1], names[2]);
   m.def("simd_levels", &simd_levels);
-  m.def("uses_avx2", &widemargin::uses_avx2);
   m.def("simd_default", [] { return static_cast<int>(widemargin::simd_level(-1)); });
   m.def("advance", &advance, "C"_a, "vectors"_a.noconvert(), "t"_a, "hinge"_a, "simd"_a = -1);
   m.def("penalty_slope", &penalty_slope, "C"_a, "multiplier"_a.none(), "s"_a, "f"_a, "f_new"_a,

@@ -64,15 +64,6 @@ inline Simd simd_level(int simd) {
   return level;
 }
 
-// Whether the code that is used has AVX2. What is compiled for one processor has what that has.
-inline bool uses_avx2() {
-#ifdef WIDEMARGIN_NATIVE_X86
-  return __builtin_cpu_supports("avx2");
-#else
-  return simd_level(-1) > Simd::baseline;
-#endif
-}
-
 // What is compiled for an instruction set.
 struct Compiled {
   RowSteps steps;

@@ -168,7 +168,7 @@ def dense_gram():
             for share in (1.0, 0.1):
                 d = rng.random(k) * (rng.random(k) < share)
                 with ONE_BLAS_THREAD:  # as in a sweep
-                    slow = seconds(linalg._blas_gram, X, d)
+                    slow = seconds(linalg._blas_gram, X, d, np.float64)
                 fast = seconds(_core.dense_gram, X, d, G)
                 rate = np.count_nonzero(d) * n * (n + 1) / fast / 1e9
                 rough = seconds(_core.dense_gram, X, d, G, -1, True)

@@ -19,10 +19,11 @@ Vector = NDArray[np.float64]
 # Above this share of nonzeros a BLAS product of the densified block beats scattering
 # the outer products of sparse rows (benchmarks/core/sweeps.py).
 DENSE_GRAM_DENSITY = 0.25
-# Columns up to which the core makes dense Gram matrices: with more, BLAS is as fast. So
-# it is without AVX2 (benchmarks/core/sweeps.py).
-CORE_GRAM_COLUMNS = 128 if _core.uses_avx2() else 0
-
+# Columns up to which the core makes dense Gram matrices: with more, BLAS is as fast.
+# (benchmarks/core/sweeps.py; without AVX, in the core and in BLAS, fits of 8 to 126
+# columns take 0.6 to 1.0 of the time.) Solvers add them up in float64, while BLAS adds
+# up a whole block in float32, which shows in 8 digits how rows are cut into blocks.
+CORE_GRAM_COLUMNS = 128
 
 # Dense entries that the C++ core reads as they are.
 _CORE_TYPES = {np.dtype(t) for t in (np.float64, np.float32, np.int16, np.uint8)}
