@@ -21,6 +21,7 @@ from widemargin.estimators import budget_svc
 from widemargin.estimators.budget_svc import METHODS
 from widemargin.losses import BudgetL1, Interpolation, L2Norm, PNorm
 from widemargin.reduction import restricted
+from widemargin.reduction.reduce import SHARE
 from widemargin.report import write_report
 
 
@@ -161,7 +162,10 @@ def test_kernels_that_are_linear_in_what_predict_gets(moons, method, kernel):
     else:
         expected = given[:, J] @ c
         same = BudgetSVC(budget=budget, method=method, gamma=1.0).fit(X, y)
-        np.testing.assert_allclose(clf.primal_, same.primal_, rtol=1e-4)
+        # Refits of the same rows, which end at a share of what leaving out others costs.
+        assert set(J) == set(same.support_)
+        off = max(clf.tol, SHARE * same.increase_[0])
+        np.testing.assert_allclose(clf.primal_, same.primal_, rtol=off)
     expected += clf.intercept_[0]
     np.testing.assert_allclose(clf.decision_function(given), expected, atol=1e-9)
 
