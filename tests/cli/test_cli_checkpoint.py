@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cases.problems import PROBLEMS
+from tests.cases.waits import HANGS
 from widemargin import LinearSVC, load_model
 from widemargin.cli import main
 
@@ -112,7 +113,7 @@ def test_kill_9(tmp_path):
         process.communicate()
         assert process.returncode == -signal.SIGKILL
         assert not model.exists()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert "resumed at iteration" in done.stdout
     assert model.exists()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
+from tests.cases.waits import HANGS
 from widemargin import load_model, load_svmlight, make_ndc
 from widemargin.cli import generate, main
 from widemargin.cli.options import parse
@@ -159,7 +160,7 @@ def test_ctrl_c_leaves_nothing(here, name):
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        timeout=60,
+        timeout=HANGS,
         check=False,
     )
     said = "widemargin: interrupted; nothing was written\n"
@@ -182,7 +183,7 @@ def test_a_full_disk_is_one_sentence(here):
         [sys.executable, "-c", code, *names],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=HANGS,
         check=False,
     )
     said = "".join(f"widemargin: {name}: file too large\n" for name in names)

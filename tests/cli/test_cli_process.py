@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import widemargin
+from tests.cases.waits import HANGS
 from widemargin import load_model, save_model, save_svmlight
 from widemargin.cli.output import doing
 from widemargin.models.model import Decision, Model
@@ -44,7 +45,7 @@ def start(*arguments, code=None, **options):
 
 def end(process):
     """Exit status and what was said on standard error."""
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANGS)
     return process.returncode, err
 
 
@@ -70,7 +71,7 @@ def test_a_pipe_that_closes_in_the_middle(here):
     process = start("predict", "m.wm", "big.svm", stdout=subprocess.PIPE)
     assert process.stdout.readline() == "1\n"
     process.stdout.close()
-    status = process.wait(timeout=60)
+    status = process.wait(timeout=HANGS)
     assert (status, process.stderr.read()) == (141, "")
     process.stderr.close()
 

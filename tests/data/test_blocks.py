@@ -17,6 +17,7 @@ import pytest
 import threadpoolctl
 
 from tests.cases.process_rows import ProcessRows
+from tests.cases.waits import HANGS
 from widemargin import as_rows
 from widemargin.data.blocks import SMALL
 from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
@@ -133,24 +134,24 @@ def test_blas_gets_its_threads_back_when_the_last_sweep_ends():
     rows = as_rows(np.ones((SMALL + 1, 1)), n_jobs=1)
 
     def sweep(begun, end):
-        return rows.sweep(lambda block, part: begun.set() or end.wait(20))
+        return rows.sweep(lambda block, part: begun.set() or end.wait(HANGS))
 
     (began, end), (began_later, end_later) = [
         (threading.Event(), threading.Event()) for _ in range(2)
     ]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         first = pool.submit(sweep, began, end)
-        assert began.wait(20)
+        assert began.wait(HANGS)
         assert set(blas_threads()) == {1}
         # Rows that are made now may use all threads nevertheless.
         assert n_threads(None) == max(before)
         later = pool.submit(sweep, began_later, end_later)
-        assert began_later.wait(20)
+        assert began_later.wait(HANGS)
         end.set()
-        assert first.result(20)
+        assert first.result(HANGS)
         assert set(blas_threads()) == {1}
         end_later.set()
-        assert later.result(20)
+        assert later.result(HANGS)
     assert blas_threads() == before
 
 
@@ -188,8 +189,8 @@ def test_rows_can_be_used_after_a_fork():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads
         child = context.Process(target=_forked, args=(rows, queue), daemon=True)
         child.start()
-    np.testing.assert_array_equal(queue.get(timeout=20), [40.0])
-    child.join(20)
+    np.testing.assert_array_equal(queue.get(timeout=HANGS), [40.0])
+    child.join(HANGS)
 
 
 def test_rows_and_states_can_be_copied_and_pickled():
@@ -229,11 +230,11 @@ def test_a_fork_during_a_sweep_of_another_thread():
     def sweep():
         with ONE_BLAS_THREAD:
             began.set()
-            end.wait(60)
+            end.wait(HANGS)
 
     other = threading.Thread(target=sweep)
     other.start()
-    began.wait(60)
+    began.wait(HANGS)
     child = os.fork()
     if child == 0:  # the other thread, and its sweep, are not here
         as_rows(np.ones((SMALL + 1, 1))).matvec([1.0])

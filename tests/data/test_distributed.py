@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from tests.cases.clusters import cluster, mixture, relative
+from tests.cases.waits import HANGS
 from widemargin import (
     SVC,
     SVR,
@@ -482,7 +483,7 @@ def test_fits_at_once_end(client, data):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(HANGS)
     assert len(found) == 4
     assert all(np.array_equal(coef, found[0]) for coef in found)
 
@@ -497,7 +498,7 @@ def test_no_actor_stays_behind(client, data):
 
     with pytest.raises(RuntimeError, match="enough"):
         LinearSVC(callback=stop).fit(*arrays(*data))
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANGS
     while any(client.run(lambda dask_worker: len(dask_worker.state.actors)).values()):
         assert time.monotonic() < end
         time.sleep(0.05)

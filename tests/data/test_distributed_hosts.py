@@ -13,6 +13,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.cases.clusters import QUIET, cluster, mixture
+from tests.cases.waits import HANGS
 from widemargin import LinearSVC
 
 pytestmark = [
@@ -86,7 +87,7 @@ def client():
             Client(here, set_as_default=False) as client,
             client.as_current(),
         ):
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(2, timeout=HANGS)
             yield client
     finally:
         ip("link", "del", BRIDGE)

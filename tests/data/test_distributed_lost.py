@@ -14,6 +14,7 @@ from distributed.chaos import KillWorker
 from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, process_ids
+from tests.cases.waits import HANGS
 from widemargin import SVC, LinearSVC
 from widemargin.data.distributed import ClusterLostError
 from widemargin.data.distributed import crew as crew_module
@@ -84,7 +85,7 @@ def wait_for(client, n_workers):
         client.wait_for_workers(n_workers, timeout=20)
     except TimeoutError:
         client.cluster.scale(len(client.cluster.worker_spec) + 1)
-        client.wait_for_workers(n_workers, timeout=60)
+        client.wait_for_workers(n_workers, timeout=HANGS)
 
 
 def killed_fits(client, data, killer, at, **options):

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from tests.cases.waits import HANGS
+
 SHARDS = 10
 LIMIT = 60 << 20
 # Stacks of threads and what the interpreter loads while it runs: not the fit's.
@@ -73,7 +75,7 @@ def test_a_fit_keeps_to_its_limit(solver, loss, folder):
         env={**os.environ, **FEW},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
     cap, grown, status, gap = done.stdout.split()

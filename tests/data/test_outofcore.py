@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from tests.cases.problems import PROBLEMS
+from tests.cases.waits import HANGS
 from widemargin import Problem, as_rows, open_rows, save_svmlight, solve
 from widemargin.data.outofcore import scratch, stored
 from widemargin.solvers import ActiveSet, AugmentedLagrangian, InteriorPoint
@@ -111,7 +112,7 @@ def test_the_next_block_is_read_while_one_is_at_work(shards, small_blocks):
     seen = []
 
     def task(block, part):
-        seen.append(began.wait(20))
+        seen.append(began.wait(HANGS))
 
     rows.sweep(task)
     assert all(seen)

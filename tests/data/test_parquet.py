@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from tests.cases.waits import HANGS
 from widemargin.data.outofcore import parquet, parquet_files
 from widemargin.data.outofcore.parquet import ParquetSource
 from widemargin.numerics import linalg
@@ -358,7 +359,7 @@ def test_a_read_waits_for_the_one_that_ends_where_it_begins(
 
     first = threading.Thread(target=work, args=(0, 3000))
     first.start()
-    assert under_way.wait(10)
+    assert under_way.wait(HANGS)
     work(3000, 5000)
     first.join()
     np.testing.assert_array_equal(np.vstack([blocks[0], blocks[3000]]), X[:5000])

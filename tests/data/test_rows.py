@@ -23,6 +23,7 @@ from tests.cases.rows import (
     on_some_storages,
     ones,
 )
+from tests.cases.waits import HANGS
 from tests.conftest import STORAGES
 from widemargin import as_rows
 from widemargin.numerics import linalg
@@ -180,7 +181,7 @@ def test_results_do_not_depend_on_the_number_of_threads(storage, view):
 
 
 def test_several_threads_do_run_the_blocks():
-    meeting = threading.Barrier(3, timeout=20)  # a single thread would wait in vain
+    meeting = threading.Barrier(3, timeout=HANGS)  # a single thread would wait in vain
     rows = as_rows(np.ones((3, 1)), n_jobs=3, memory_limit=1)
     assert rows.sweep(lambda block, part: meeting.wait() * 0 + 1) == 3
 

@@ -24,6 +24,7 @@ from tests.cases.svmlight_files import (
     in_one_folder,
     put,
 )
+from tests.cases.waits import HANGS
 from widemargin import _core
 from widemargin.data.svmlight import load_svmlight
 from widemargin.data.svmlight import read as svmlight_read
@@ -247,7 +248,7 @@ def test_ctrl_c_ends_a_long_read(tmp_path, lines, n_jobs):
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.1)
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=20)
+    _, said = child.communicate(timeout=HANGS)
     assert said.rstrip().endswith("KeyboardInterrupt")
 
 

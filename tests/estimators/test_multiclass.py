@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 
+from tests.cases.waits import HANGS
 from widemargin import LinearSVC, as_rows
 from widemargin.data.memory import MemoryRows
 from widemargin.data.shared import solve_together
@@ -134,5 +135,5 @@ def test_no_solve_outlives_a_second_ctrl_c():
         solve_together(rows, [work] * 4)
     for thread in threading.enumerate():
         if "work" in thread.name:
-            thread.join(60)
+            thread.join(HANGS)
     assert threading.active_count() <= before  # idle threads of old pools may end

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cases.pairwise import pairwise
+from tests.cases.waits import HANGS
 from widemargin import EnclosingBall, LinearSVC, load_model, save_svmlight
 from widemargin.cli import main
 from widemargin.solvers.kernel import enclosing_ball
@@ -73,7 +74,7 @@ def test_a_fit_under_a_limit_of_the_system_ends(kind, fit, extra):
         [sys.executable, "-W", "ignore", "-c", SCRIPT, kind, fit, str(extra)],
         capture_output=True,
         text=True,
-        timeout=300,  # a wait for ever
+        timeout=HANGS,
     )
     assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
 
@@ -113,7 +114,7 @@ def reading(path, model=""):
         [sys.executable, "-c", READING, path, model],
         capture_output=True,
         text=True,
-        timeout=300,  # a wait for ever
+        timeout=HANGS,
     )
     return done.returncode, done.stdout, done.stderr
 

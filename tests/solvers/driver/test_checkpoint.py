@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.cases.problems import PROBLEMS
+from tests.cases.waits import HANGS
 from widemargin import Checkpoint, Problem, open_rows, solve
 from widemargin.solvers import (
     ActiveSet,
@@ -152,7 +153,7 @@ def test_kill_9_at_random_moments(solver, loss, times, tmp_path):
         if attempt < times:
             time.sleep(rng.uniform(0.03, 0.3))
             process.send_signal(signal.SIGKILL)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=HANGS)
         if process.returncode == 0:
             break
         killed += 1
