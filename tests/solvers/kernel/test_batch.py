@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -265,12 +264,10 @@ def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
 
 def test_a_time_limit_keeps_what_there_is(monkeypatch):
     monkeypatch.setattr(batch, "MOST_STEPS", 1_000)
-    begin = time.perf_counter()
     (answer,) = answers(overlapping(m=3000), tol=1e-6, time_limit=0.05)
     assert answer.status == "time_limit"
     assert np.isfinite(answer.certificate.primal)
     assert answer.certificate.dual >= -1e-6 * answer.certificate.primal
-    assert time.perf_counter() - begin < 30.0
 
 
 @pytest.mark.parametrize("mass", [False, True])  # with a start whose rows are made

@@ -223,15 +223,16 @@ def test_values_without_room_are_made_when_they_are_needed():
 
 def test_a_slow_callable_ends_in_time(monkeypatch):
     monkeypatch.setattr("widemargin.kernels.given.CALLED_ROWS", 16)
+    calls = []
 
     def slow(A, B):
+        calls.append(len(A))
         time.sleep(0.02)
         return RBF(A, B)
 
-    begin = time.perf_counter()
     with pytest.warns(UserWarning, match=r"time_limit=0\.05"):
         SVC(kernel=slow, time_limit=0.05).fit(X, GROUP)
-    assert time.perf_counter() - begin < 30.0
+    assert len(calls) < 14  # which all values take
 
 
 def test_ctrl_c_in_a_callable_keeps_a_model(monkeypatch):
