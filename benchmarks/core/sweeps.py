@@ -2,7 +2,8 @@
 
 Justifies the constants of `widemargin.data.memory` (block sizes), the threshold of
 `widemargin.numerics.linalg` (from which density a Gram matrix of dense blocks wins),
-the sparse products in C++ and the fused row steps.
+the sparse products in C++ and the fused row steps. With WIDEMARGIN_SIMD=baseline and
+OPENBLAS_CORETYPE=Nehalem it is that of a processor without AVX.
 """
 
 import functools
