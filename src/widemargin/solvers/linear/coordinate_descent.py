@@ -105,11 +105,12 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
 
     An iteration, as ``max_iter`` counts them, is a certificate, made in one sweep where
     the gradients promise one, and after more and more epochs, but for the first 0.1 s
-    or so. An epoch costs 4 flops for each stored entry of its rows, in one thread; 40
-    bytes a row of memory beside the data. Rows are used where they lie: CSR with
-    float32 or float64 entries, and dense rows of float32, float64, int16 or uint8 in C
-    order; others are copied once, as float64 where need be, and so are rows whose
-    columns lie far from zero beside their spread where the intercept is free.
+    or so. Where they surely do, of the squared loss, that of the answer is the first.
+    An epoch costs 4 flops for each stored entry of its rows, in one thread; 40 bytes a
+    row of memory beside the data. Rows are used where they lie: CSR with float32 or
+    float64 entries, and dense rows of float32, float64, int16 or uint8 in C order;
+    others are copied once, as float64 where need be, and so are rows whose columns lie
+    far from zero beside their spread where the intercept is free.
 
     Rows in files and on a cluster, and features of a map, are swept: all blocks visit
     their rows from the same v, and go a part of the way together. An epoch is a sweep
