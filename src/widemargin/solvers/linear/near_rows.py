@@ -77,7 +77,7 @@ def corrected(
 
 def _most(A: SignedRows) -> float:
     """The share of the rows that may be copied."""
-    limit = A.options.get("memory_limit")
+    limit: int | None = A.options.get("memory_limit")
     if limit is None:
         return MOST
     m, n = A.shape
