@@ -32,10 +32,22 @@ inline void dots(const Real* const* x, std::size_t n, const double* w, double* o
   }
 }
 
+// Load what lies behind the rows of a chunk: a sweep goes on there, and the memory would rest while
+// the chunk is computed with. Into the second-level cache at first (0.88 to 0.97 of a sweep).
+template <int level, typename Real>
+inline void prefetch_behind(const DenseView<Real>& X, std::size_t i) {
+  if (X.k > kChunkRows) return;
+  // As a number: it may lie behind the array, where nothing is read.
+  const auto next = reinterpret_cast<std::uintptr_t>(X.data) + (X.k + i) * X.n * sizeof(Real);
+  for (std::size_t j = 0; j < kTogether * X.n * sizeof(Real); j += 64)
+    __builtin_prefetch(reinterpret_cast<const void*>(next + j), 0, 4 - level);
+}
+
 template <typename Real>
 void matvec(const DenseView<Real>& X, const double* w, double* out) {
   std::size_t i = 0;
   for (; i + kTogether <= X.k; i += kTogether) {
+    prefetch_behind<2>(X, i);
     const Real* x = X.data + i * X.n;
     const Real* rows[kTogether] = {x, x + X.n, x + 2 * X.n, x + 3 * X.n};
     dots<kTogether>(rows, X.n, w, out + i);
@@ -46,21 +58,11 @@ void matvec(const DenseView<Real>& X, const double* w, double* out) {
   }
 }
 
-// Load what lies behind these rows into the cache: sweeps go on there, and the memory would
-// rest while a chunk is computed with.
-template <typename Real>
-inline void prefetch_behind(const DenseView<Real>& X, std::size_t i) {
-  // As a number: it may lie behind the array, where nothing is read.
-  const auto next = reinterpret_cast<std::uintptr_t>(X.data) + (X.k + i) * X.n * sizeof(Real);
-  for (std::size_t j = 0; j < kTogether * X.n * sizeof(Real); j += 64)
-    __builtin_prefetch(reinterpret_cast<const void*>(next + j));
-}
-
 template <typename Real>
 void rmatvec(const DenseView<Real>& X, const double* u, double* out) {
   std::size_t i = 0;
   for (; i + kTogether <= X.k; i += kTogether) {
-    prefetch_behind(X, i);
+    prefetch_behind<1>(X, i);
     const double u0 = u[i], u1 = u[i + 1], u2 = u[i + 2], u3 = u[i + 3];
     if (u0 == 0.0 && u1 == 0.0 && u2 == 0.0 && u3 == 0.0) continue;
     const Real *x0 = X.data + i * X.n, *x1 = x0 + X.n, *x2 = x1 + X.n, *x3 = x2 + X.n;

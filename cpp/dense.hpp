@@ -7,6 +7,9 @@
 
 namespace widemargin {
 
+// The most rows of a chunk of a sweep: see fused.hpp.
+constexpr std::size_t kChunkRows = 128;
+
 // k rows of n entries, one after the other.
 template <typename Real>
 struct DenseView {

@@ -13,9 +13,8 @@
 
 namespace widemargin {
 
-// About what a chunk of rows may take of the cache, and the most rows of one.
+// About what a chunk of rows may take of the cache.
 constexpr std::size_t kChunkBytes = 8192;
-constexpr std::size_t kChunkRows = 128;
 
 // Dense rows with the products of this processor's instruction set.
 template <typename Real>

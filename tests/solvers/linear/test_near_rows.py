@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin import Problem, solve
+from widemargin import Problem, as_rows, solve
+from widemargin.numerics import linalg
 from widemargin.solvers import ActiveSet
 from widemargin.solvers.linear import active_set, near_rows
 from widemargin.solvers.linear import newton as penalty
@@ -69,6 +70,51 @@ def test_a_corrected_step_saves_sweeps_for_any_weight(monkeypatch):
     assert sweeps[1] < sweeps[0]
 
 
+@pytest.mark.parametrize("kind", ["normal", "float32", "csr"])
+def test_copied_rows_keep_to_the_memory_limit(kind, monkeypatch):
+    X, y = rows_of(kind)
+    stack, sizes = linalg.stack, []
+
+    def noted(blocks):
+        copy = stack(blocks)
+        if isinstance(copy, linalg.SignedBlock):
+            sizes.append(linalg.n_bytes(copy.matrix()))
+        return copy
+
+    monkeypatch.setattr(near_rows.linalg, "stack", noted)
+    most = []
+    for limit in (None, 2_000_000, 200_000, 20_000):
+        rows = as_rows(X, memory_limit=limit)
+        problem = Problem(rows, y, 0.1, "squared_hinge", "none")
+        assert solve(problem, ActiveSet(), tol=1e-9).status == "solved"
+        most.append(max(sizes, default=0))
+        assert most[-1] <= (limit or np.inf) / 8
+        sizes.clear()
+    assert most[0] > 20_000 / 8  # else nothing was shown
+    assert most[1] == most[0]
+
+
+def test_a_corrected_step_on_which_p_rises_is_none(monkeypatch):
+    X, y = rows_of("normal")
+    corrected, rises, falls = near_rows.corrected, [], []
+
+    def noted(piece, sample, point, s, dv):
+        for far in (-1.0, -0.1, 0.1, 1.0):
+            there = corrected(piece, sample, point, s, far * dv)
+            if there is not None:
+                falls.append(there.primal < point.primal)
+            elif far < 0.0:
+                rises.append(far)
+
+    monkeypatch.setattr(near_rows, "STEPS", 1)  # nothing is corrected
+    monkeypatch.setattr(active_set, "corrected", noted)
+    problem = Problem(X, y, 0.1, "squared_hinge", "none")
+    assert solve(problem, ActiveSet(), tol=1e-9).status == "solved"
+    assert falls
+    assert all(falls)
+    assert rises
+
+
 def test_promises_of_a_corrected_step_never_decide_what_is_proved(monkeypatch):
     corrected = near_rows.corrected
 
@@ -98,4 +144,4 @@ def test_a_step_of_no_length_copies_nothing():
     problem = Problem(X, y, 0.1, "squared_hinge", "penalized")
     sample = penalty.sampled(problem, 1000)
     v = sample.evaluate(np.zeros(9), 2.0).v
-    assert near_rows._width(sample, v, np.zeros(9)) == (0.0, 1.0)
+    assert near_rows._width(sample, v, np.zeros(9), 1.0) == (0.0, 1.0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.rows import SignedRows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
@@ -26,6 +27,9 @@ Vector = NDArray[np.float64]
 # or 1e-2 takes 1.01 to 1.09 of the time, at most 0.2 of all 0.85 to 0.9, and none 0.96
 # to 1.15: benchmarks/core/untuned.py.)
 BEYOND, MOST = 1e-3, 0.05
+# Where the memory is limited they take at most this share of it, as blocks of a sweep
+# do; bytes of an entry, which is there twice while they are put together.
+COPY_SHARE, ENTRY = 0.125, 24
 # Steps with these rows; two to four suffice.
 STEPS = 10
 
@@ -35,9 +39,10 @@ def corrected(
 ) -> Iterate | None:
     """Where Newton's step ``dv`` should end, corrected by the rows that it crosses.
 
-    None where these are too many. Reads the rows near the margin.
+    None where these are too many, or say that P does not fall. Reads the rows near the
+    margin.
     """
-    width, missed = _width(sample, point.v, dv)
+    width, missed = _width(sample, point.v, dv, _most(piece.A))
     near = piece.A.sweep(_near, piece.state, width) if width else None
     if near is None or piece.matrix is None:
         return None
@@ -65,11 +70,22 @@ def corrected(
         sign = np.where(is_in[changed], s, -s)
         now, last = now + A[changed].gram(sign * C[changed]), is_in
         dv = dv - cholesky(now)[0](r)
-    return replace(found, dual=found.dual - rest) if found else None
+    if found is None or not found.primal < point.primal:
+        return None
+    return replace(found, dual=found.dual - rest)
 
 
-def _width(sample: Piece, v: Vector, dv: Vector) -> tuple[float, float]:
-    """How near to 1 the scores are of rows to copy; 0: none, or too many, are.
+def _most(A: SignedRows) -> float:
+    """The share of the rows that may be copied."""
+    limit: int | None = A.options.get("memory_limit")
+    if limit is None:
+        return MOST
+    m, n = A.shape
+    return min(MOST, COPY_SHARE * limit / (ENTRY * max(A.density * n, 1.0) * m))
+
+
+def _width(sample: Piece, v: Vector, dv: Vector, most: float) -> tuple[float, float]:
+    """How near to 1 the scores are of rows to copy; 0: none, or more than most, are.
 
     And the share of what crosses the margin that rows further off make: one that moves
     by t is taken t - |1 - f| beyond it, and has any such f as likely.
@@ -77,7 +93,7 @@ def _width(sample: Piece, v: Vector, dv: Vector) -> tuple[float, float]:
     found = sample.A.sweep(_moves, sample.state, v, dv)
     moves, keys = map(np.concatenate, found)
     width = float(np.quantile(moves, 1.0 - BEYOND))
-    if width == 0.0 or np.mean(keys <= width) > MOST:
+    if width == 0.0 or np.mean(keys <= width) > most:
         return 0.0, 1.0
     beyond = np.maximum(moves - width, 0.0)
     return width, float((beyond @ beyond) / (moves @ moves))
