@@ -6,7 +6,7 @@ from typing import Any
 
 from widemargin.cli import names
 from widemargin.cli.output import SOLVED, note
-from widemargin.cli.reading import OURS, kind_of_model, read
+from widemargin.cli.reading import OURS, about, kind_of_model, read
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
 from widemargin.models.liblinear import read_liblinear, write_liblinear
@@ -56,14 +56,16 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
     model = reader(options.input)
     if kind == names.TEXT_MODEL:
         _check_linear(options, model)
-        _TEXTS[options.format or _text_of(model)](model, options.output)
-        if model.calibration is not None:
-            note(
-                f"{options.output}: probabilities are left out, as the text has no "
-                "place for them; .wm and .onnx keep them"
-            )
+        write: Callable[[Model, str], None] = _TEXTS[options.format or _text_of(model)]
     else:
-        (write_onnx if kind == ".onnx" else save_model)(model, options.output)
+        write = write_onnx if kind == ".onnx" else save_model
+    with about(options.input):
+        write(model, options.output)
+    if kind == names.TEXT_MODEL and model.calibration is not None:
+        note(
+            f"{options.output}: probabilities are left out, as the text has no "
+            "place for them; .wm and .onnx keep them"
+        )
 
 
 def _check_linear(options: argparse.Namespace, model: Model) -> None:

@@ -22,6 +22,8 @@ _FORMATS = (
     "last two"
 )
 _GUESS = "0 if an index is 0, else 1"
+_READ = ("data", "input")
+_FILES = (*_READ, "model", "output", "test", "report", "checkpoint")
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -33,9 +35,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse would point to the help that does not list the options
         options.parser.error(_unknown(unknown[0], options.parser.format_usage()))
-    for name in ("data", "input", "model"):
-        if getattr(options, name, None) == "-":
-            _take_standard_input(options, name)
+    for name in _FILES:
+        if (found := getattr(options, name, None)) in ("", "-"):
+            _take_stream(options, name, found)
     return options
 
 
@@ -49,11 +51,17 @@ def _refuse_foreign(words: Sequence[str]) -> None:
             command.error(said)
 
 
-def _take_standard_input(options: argparse.Namespace, name: str) -> None:
-    """Read data from standard input; nothing else can be read there."""
-    if name == "model" or not os.path.exists(values.STANDARD_INPUT):
-        options.parser.error(f"expected a file as the {name}, found '-'")
-    setattr(options, name, values.STANDARD_INPUT)
+def _take_stream(options: argparse.Namespace, name: str, found: str) -> None:
+    """Read data from standard input, write predictions to standard output.
+
+    Nothing else can be there, and no file is without a name.
+    """
+    if found and name in _READ and os.path.exists(values.STANDARD_INPUT):
+        setattr(options, name, values.STANDARD_INPUT)
+    elif found and name == "output" and options.command == "predict":
+        options.output = None
+    else:
+        options.parser.error(f"expected a file as the {name}, found {found!r}")
 
 
 def commands() -> dict[str, Any]:
@@ -457,7 +465,7 @@ def _add_solving(train: Any) -> None:
     _add_checkpoint(train)
     _add_memory_limit(
         train,
-        "that training may take, such as 500M (K, M, G): of arrays and Parquet only "
+        "that training may take, such as 500M (K, M, G, T): of arrays and Parquet only "
         "blocks are in memory, and row vectors that do not fit are in temporary files "
         "(TMPDIR); text larger than a quarter of it is first converted to such files; "
         "of text in memory, it limits what comes on top of the data",
@@ -533,7 +541,7 @@ def _add_predict(predict: Any) -> None:
         help="probabilities of the classes, in the order that inspect shows, instead "
         "of labels; of models that were trained with --probability",
     )
-    add("--output", metavar="FILE", help="write there, not to the screen")
+    add("--output", metavar="FILE", help="write there, not to the screen (-)")
     _add_memory_limit(predict, "to keep to, such as 500M: as in training")
     _add_reading(predict, f"auto: as in training if the model knows, or {_GUESS}")
 

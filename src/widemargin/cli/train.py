@@ -238,6 +238,8 @@ def _check_folds(options: argparse.Namespace) -> None:
     for name in ("budget", "rank", "checkpoint", "resume"):
         if getattr(options, name):
             raise ValueError(f"{asked} and --{name} cannot go together")
+    if float("inf") == options.C:
+        raise ValueError(f"{asked} needs a finite -C, found inf")
     if options.certify == "exact":
         raise ValueError(f"{asked} and --certify exact cannot go together")
 

@@ -8,7 +8,7 @@ from widemargin.kernels.table import GAMMAS
 from widemargin.parameters import meant
 
 STANDARD_INPUT = "/dev/stdin"  # what - stands for
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A smaller size is one without its unit.
 _LEAST_BYTES = 1 << 14
 
@@ -68,14 +68,15 @@ def share(text: str) -> float:
 
 
 def size(text: str) -> int:
-    """A size in bytes, KiB, MiB or GiB, as large as the estimators need it."""
-    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:iB)?)?", text, re.ASCII | re.I)
+    """A size in bytes, KiB, MiB, ..., as large as the estimators need it."""
+    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?)?", text, re.ASCII | re.I)
     value = 0.0
     if form:
         value = float(form[1]) * _UNITS[(form[2] or "").upper()]
     if not _LEAST_BYTES <= value < float("inf"):
         raise argparse.ArgumentTypeError(
-            f"expected bytes, at least 16K, such as 500M or 2G, found {text!r}"
+            f"expected at least 16K, in bytes or with K, M, G or T behind, such as "
+            f"500M, found {text!r}"
         )
     return int(value)
 
@@ -197,5 +198,10 @@ def class_weights(text: str) -> str | list[tuple[str, float]]:
 
 
 def names(text: str) -> list[str]:
-    """Names between commas."""
-    return text.split(",")
+    """Different names between commas."""
+    found = text.split(",")
+    if not text or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(
+            f"expected different names with commas between, found {text!r}"
+        )
+    return found
