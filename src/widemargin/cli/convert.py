@@ -1,6 +1,7 @@
 """``widemargin convert``: a model to another format, or data to another text."""
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -37,9 +38,9 @@ def _convert_data(options: argparse.Namespace) -> None:
     _refuse_useless(options, {"--format": options.format}, "a model", "data")
     names.check_data(options.output)
     if is_binary(options.input):
+        found = "folder" if os.path.isdir(options.input) else ending(options.input)
         raise ValueError(
-            f"{options.input}: expected a model or svmlight text, "
-            "found a folder, a .npy, a .parquet or a .csv file"
+            f"{options.input}: expected a model or svmlight text, found a {found}"
         )
     data = read(options.input, options.index_base, options.jobs, keep_qid=True)
     save_svmlight(data.X, data.y, options.output, qid=data.qid)
