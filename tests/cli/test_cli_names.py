@@ -166,6 +166,21 @@ def test_sizes_of_memory_have_suffixes(size, value):
     assert parse([*TRAIN, "--memory-limit", size]).memory_limit == value
 
 
+def test_an_option_of_another_command_is_named_with_it(here, capsys):
+    assert "unknown option --scores (predict has it)" in refused(
+        capsys, *TRAIN, "--scores"
+    )
+    message = refused(capsys, "predict", "m.wm", "train.svm", "--kernel", "rbf")
+    assert "unknown option --kernel (train has it)" in message
+
+
+def test_a_mistaken_index_is_seen_where_memory_ends(here, capsys):
+    (here / "big.svm").write_text("1 999999999999999:1\n-1 1:2\n")
+    message = refused(capsys, "train", "big.svm", "new.wm")
+    said = "widemargin: out of memory: big.svm, 2 rows x 999,999,999,999,999 columns ("
+    assert message.startswith(said)
+
+
 @pytest.mark.parametrize(
     ("option", "meant"),
     [

@@ -79,8 +79,11 @@ def _unknown(word: str, usage: str) -> str:
     known = re.findall(r"--?[A-Za-z][\w-]*", usage)
     names = {option.lstrip("-"): option for option in known}  # dashes are alike in all
     given = word.split("=")[0].lstrip("-")
-    near = meant(given, names)
-    return f"unknown option {word}{near and f' (did you mean {names[near]}?)'}"
+    if near := meant(given, names):
+        return f"unknown option {word} (did you mean {names[near]}?)"
+    others = (n for n, c in commands().items() if f"--{given}" in c.format_usage())
+    other = next(others, "")
+    return f"unknown option {word}{other and f' ({other} has it)'}"
 
 
 class _Parser(argparse.ArgumentParser):
