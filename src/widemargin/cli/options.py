@@ -1,7 +1,6 @@
 """The arguments of the commands. Imports nothing slow: help comes at once."""
 
 import argparse
-import os
 import re
 import sys
 import textwrap
@@ -22,8 +21,6 @@ _FORMATS = (
     "last two"
 )
 _GUESS = "0 if an index is 0, else 1"
-_READ = ("data", "input")
-_FILES = (*_READ, "model", "output", "test", "report", "checkpoint")
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -35,9 +32,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse would point to the help that does not list the options
         options.parser.error(_unknown(unknown[0], options.parser.format_usage()))
-    for name in _FILES:
-        if (found := getattr(options, name, None)) in ("", "-"):
-            _take_stream(options, name, found)
+    values.take_streams(options)
     return options
 
 
@@ -49,19 +44,6 @@ def _refuse_foreign(words: Sequence[str]) -> None:
         flags = [name for action in actions for name in action.option_strings]
         if said := translated(words, flags):
             command.error(said)
-
-
-def _take_stream(options: argparse.Namespace, name: str, found: str) -> None:
-    """Read data from standard input, write predictions to standard output.
-
-    Nothing else can be there, and no file is without a name.
-    """
-    if found and name in _READ and os.path.exists(values.STANDARD_INPUT):
-        setattr(options, name, values.STANDARD_INPUT)
-    elif found and name == "output" and options.command == "predict":
-        options.output = None
-    else:
-        options.parser.error(f"expected a file as the {name}, found {found!r}")
 
 
 def commands() -> dict[str, Any]:

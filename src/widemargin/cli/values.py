@@ -1,6 +1,7 @@
 """Values of options: numbers, sizes and names, or a sentence. Imports nothing slow."""
 
 import argparse
+import os
 import re
 from collections.abc import Iterable
 
@@ -8,6 +9,8 @@ from widemargin.kernels.table import GAMMAS
 from widemargin.parameters import meant
 
 STANDARD_INPUT = "/dev/stdin"  # what - stands for
+_READ = ("data", "input")
+_FILES = (*_READ, "model", "output", "test", "report", "checkpoint")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A smaller size is one without its unit.
 _LEAST_BYTES = 1 << 14
@@ -19,6 +22,23 @@ def refusal(word: str, known: Iterable[str], others: str = "") -> str:
     near = meant(word, words)
     hint = f" (did you mean {near}?)" if near else ""
     return f"expected {others}{', '.join(words)}, found {word!r}{hint}"
+
+
+def take_streams(options: argparse.Namespace) -> None:
+    """Read data from standard input for -, write predictions to standard output.
+
+    Nothing else can be there, and no file is without a name.
+    """
+    for name in _FILES:
+        found = getattr(options, name, None)
+        if found not in ("", "-"):
+            continue
+        if found and name in _READ and os.path.exists(STANDARD_INPUT):
+            setattr(options, name, STANDARD_INPUT)
+        elif found and name == "output" and options.command == "predict":
+            options.output = None
+        else:
+            options.parser.error(f"expected a file as the {name}, found {found!r}")
 
 
 def positive(text: str) -> float:
