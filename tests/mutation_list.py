@@ -1631,8 +1631,8 @@ MUTATIONS = [
     ),
     Mutation(
         "standard input: a line stands for it",
-        "options.py",
-        "setattr(options, name, values.STANDARD_INPUT)",
+        "values.py",
+        "setattr(options, name, STANDARD_INPUT)",
         "pass",
         ("tests/cli/test_cli_face.py",),
     ),

@@ -120,7 +120,13 @@ class Checker:
             self.refuse(name, expected or words, value)
 
     def count(
-        self, name: str, value: Any, *, least: int = 1, optional: bool = False
+        self,
+        name: str,
+        value: Any,
+        unit: str = "",
+        *,
+        least: int = 1,
+        optional: bool = False,
     ) -> None:
         """Refuse what is no int in [least, inf), nor None if that is an option."""
         if optional and value is None:
@@ -128,9 +134,13 @@ class Checker:
         if type(value) is int and value >= least:
             return
         if not (is_integer(value) and value >= least):
-            self.refuse(
-                name, f"an int in the range [{least}, inf)" + _or_none(optional), value
-            )
+            words = f"an int in the range [{least}, inf){unit}"
+            self.refuse(name, words + _or_none(optional), value)
+
+    def memory_limit(self, value: Any, *, least: int = 1) -> None:
+        """Refuse what is no number of bytes in [least, inf), nor None."""
+        unit = ", in bytes (1 << 30 is a GiB),"
+        self.count("memory_limit", value, unit, least=least, optional=True)
 
     def choice(
         self, name: str, value: Any, choices: tuple[Any, ...], where: str = ""

@@ -362,7 +362,7 @@ def test_predictions_appear_as_a_whole_or_not_at_all(here, capsys, monkeypatch):
 @pytest.mark.parametrize("name", ["s.wm", "s.onnx", "s.model", "s.parquet", "s.wm.xz"])
 def test_data_are_not_written_under_the_name_of_something_else(here, capsys, name):
     message = refused(capsys, "convert", "test.svm", name)
-    ending = f".{name.split('.')[1]}"
+    ending = name.removeprefix("s")
     assert "expected a name for data, which ends in .svm, .svmlight" in message
     assert message.endswith(f"found {ending!r}\n")
     assert not (here / name).exists()

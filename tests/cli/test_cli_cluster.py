@@ -28,6 +28,12 @@ def here(tmp_path, monkeypatch):
     return X, y
 
 
+def test_what_is_missing_is_said_before_workers_start(here, capsys, monkeypatch):
+    monkeypatch.setattr("distributed.LocalCluster", None)
+    message = refused(capsys, "train", "shrds", "model.wm", "--workers", "2")
+    assert message == "widemargin: no such file: shrds (did you mean shards?)\n"
+
+
 @pytest.mark.parametrize("data", [["shards"], ["X.npy", "--label", "y.npy"]])
 def test_a_model_is_that_of_rows_here(here, capsys, data):
     with cluster(2) as client:

@@ -35,6 +35,16 @@ def test_models_of_libsvm_go_around(kind, labels, here, capsys):
     assert kind in capsys.readouterr().out
 
 
+def test_what_a_text_has_no_words_for_names_the_model(here, capsys):
+    assert main(["train", "three.svm", "m.wm"]) == 0
+    capsys.readouterr()
+    message = refused(capsys, "convert", "m.wm", "m.model", "--format", "libsvm")
+    assert message == (
+        "widemargin: m.wm: A LIBSVM model has no scheme 'ovr': "
+        "train with --multi-class 'ovo'.\n"
+    )
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_our_models_become_text_and_predict_the_same(kernel, here, capsys):
     for data, classes in (("train.svm", 2), ("three.svm", 3)):

@@ -73,9 +73,10 @@ def test_a_fit_of_some_problems_that_was_stopped_says_so(people, capsys):
 
 def test_a_table_is_no_svmlight_text(people, capsys):
     assert main(["convert", "people.csv", "people.svm"]) == 2
-    assert (
-        "found a folder, a .npy, a .parquet or a .csv file" in capsys.readouterr().err
-    )
+    assert "a model or svmlight text, found a .csv\n" in capsys.readouterr().err
+    (people / "shards").mkdir()
+    assert main(["convert", "shards", "people.svm"]) == 2
+    assert capsys.readouterr().err.endswith("found a folder\n")
 
 
 def test_columns_beyond_those_of_a_model_without_names_are_named(people, capsys):

@@ -1,6 +1,7 @@
 """``widemargin inspect``: what a model is, and what a file cannot make it say."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +49,12 @@ def test_weights_of_more_classes_name_their_class(here, capsys):
         "                 for b: y (-2), x (+1)\n"
         "                 for c: z (+0.5)\n"
     ) in inspected(capsys, multiclass(feature_names=["x", "y", "z"]))
+
+
+def test_classes_are_named_as_predict_writes_them(here, capsys):
+    for classes, said in (([-1.0, 1.0], "-1, 1"), (["no", "yes"], "no, yes")):
+        model = replace(binary(1.0), classes=np.array(classes))
+        assert re.search(f"^classes +{said}$", inspected(capsys, model), re.MULTILINE)
 
 
 def test_what_rounding_left_is_no_weight(here, capsys):

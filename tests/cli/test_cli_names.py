@@ -66,11 +66,11 @@ def test_models_of_liblinear_are_to_be_converted_first(here, capsys):
 
 @pytest.mark.parametrize(
     "ending",
-    [".svm", ".SVM", ".svm.xz", ".txt", ".csv", ".html", ".onnx", ".model"],
+    [".svm", ".SVM", ".svm.xz", ".wm.gz", ".txt", ".csv", ".html", ".onnx", ".model"],
 )
 def test_no_model_is_trained_under_the_name_of_something_else(here, capsys, ending):
     message = refused(capsys, "train", "train.svm", f"new{ending}")
-    found = ending.lower().removesuffix(".xz")
+    found = ending.lower()
     also = " (widemargin convert makes the others)"
     also = also if ending in (".onnx", ".model") else ""
     assert message == (
@@ -86,7 +86,35 @@ def test_other_names_of_models_are_taken(here, name):
     assert load_model(name).n_features == 2
 
 
-@pytest.mark.parametrize("name", ["r.txt", "r.pdf", "r.wm", "r"])
+@pytest.mark.parametrize("command", ["train train.svm", "convert train.svm"])
+@pytest.mark.parametrize("name", ["", "-"])
+def test_a_file_has_a_name(here, capsys, monkeypatch, command, name):
+    message = refused(capsys, *command.split(), name)
+    assert f"as the {'model' if command[0] == 't' else 'output'}, found {name!r}" in (
+        message
+    )
+    assert f"the report, found {name!r}" in refused(capsys, *TRAIN, "--report", name)
+    assert f"the test, found {name!r}" in refused(capsys, *TRAIN, "--test", name)
+    assert "the model, found ''" in refused(capsys, "predict", "", "train.svm")
+    assert not (here / "-").exists()
+
+
+def test_predictions_go_to_the_screen_under_the_name_of_it(here, capsys):
+    assert main(["predict", "m.wm", "train.svm"]) == 0
+    shown = capsys.readouterr().out
+    assert main(["predict", "m.wm", "train.svm", "--output", "-"]) == 0
+    assert capsys.readouterr().out == shown
+    assert not (here / "-").exists()
+
+
+@pytest.mark.parametrize("name", ["m2.onnx.gz", "m2.wm.xz", "m2.model.bz2"])
+def test_models_are_not_compressed(here, capsys, name):
+    message = refused(capsys, "convert", "m.wm", name)
+    assert message.endswith(f".wm, .model, .onnx, found {name[2:]!r}\n")
+    assert not (here / name).exists()
+
+
+@pytest.mark.parametrize("name", ["r.txt", "r.pdf", "r.wm", "r", "r.html.gz"])
 def test_a_report_is_a_page(here, capsys, name):
     message = refused(capsys, "train", "train.svm", "new.wm", "--report", name)
     assert f"{name}: expected a name for a report, which ends in .html or " in message
@@ -106,10 +134,12 @@ def test_a_page_may_have_any_ending_of_pages(here):
     [
         ("--tol", "5", "expected at most 1, found '5'"),
         ("--tol", "0", "expected a positive number, found '0'"),
-        ("--memory-limit", "1X", "expected bytes, at least 16K"),
-        ("--memory-limit", "1GB", "expected bytes, at least 16K"),
-        ("--memory-limit", "100", "such as 500M or 2G, found '100'"),
-        ("--memory-limit", "9" * 400, "expected bytes"),
+        ("--memory-limit", "1X", "expected at least 16K, in bytes or with K, M, G"),
+        ("--memory-limit", "1GB", "or T behind, such as 500M, found '1GB'"),
+        ("--memory-limit", "100", "such as 500M, found '100'"),
+        ("--memory-limit", "9" * 400, "expected at least 16K"),
+        ("--columns", "a,b,a", "expected different names with commas between"),
+        ("--columns", "", "expected different names with commas between, found ''"),
         ("--memory-limit", "-1G", "expected"),
     ],
 )
@@ -129,10 +159,26 @@ def test_the_parser_refuses_values_in_its_own_style(here, capsys, option, value,
         ("20KiB", 20 << 10),
         ("20 MiB", 20 << 20),
         ("4GiB", 4 << 30),
+        ("1T", 1 << 40),
     ],
 )
 def test_sizes_of_memory_have_suffixes(size, value):
     assert parse([*TRAIN, "--memory-limit", size]).memory_limit == value
+
+
+def test_an_option_of_another_command_is_named_with_it(here, capsys):
+    assert "unknown option --scores (predict has it)" in refused(
+        capsys, *TRAIN, "--scores"
+    )
+    message = refused(capsys, "predict", "m.wm", "train.svm", "--kernel", "rbf")
+    assert "unknown option --kernel (train has it)" in message
+
+
+def test_a_mistaken_index_is_seen_where_memory_ends(here, capsys):
+    (here / "big.svm").write_text("1 999999999999999:1\n-1 1:2\n")
+    message = refused(capsys, "train", "big.svm", "new.wm")
+    said = "widemargin: out of memory: big.svm, 2 rows x 999,999,999,999,999 columns ("
+    assert message.startswith(said)
 
 
 @pytest.mark.parametrize(

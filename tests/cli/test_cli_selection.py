@@ -86,3 +86,8 @@ def test_linear_models_and_json(wine, capsys):
 )
 def test_bad_options(wine, capsys, options, said):
     assert said in refused(capsys, "train", "wine.svm", "w.wm", *options)
+
+
+def test_a_search_needs_finite_values(wine, capsys):
+    message = refused(capsys, "train", "wine.svm", "w.wm", "--cv", "3", "-C", "inf")
+    assert message == "widemargin: --cv needs a finite -C, found inf\n"

@@ -306,6 +306,27 @@ BAD = {
         "train whole.npy m.wm --label 31",
         "whole.npy: expected a label column from -31 to 30, found 31",
     ),
+    "a label that is neither a column nor a file": (
+        None,
+        "train X.npy m.wm --label income",
+        r"X.npy: expected the number of a column \(from 0\) or a .npy file as the label, "
+        "found 'income'",
+    ),
+    "the label among the columns": (
+        None,
+        "train people.parquet m.wm --label rich --columns age,rich",
+        "--columns must not hold 'rich', which is the label.",
+    ),
+    "negative weights": (
+        save("w.npy", np.r_[np.ones(399), -1.0]),
+        "train X.npy m.wm --label y.npy --weight w.npy",
+        "X.npy: --weight must be finite and nonnegative. Got -1.0 at row 399 instead.",
+    ),
+    "no weight": (
+        save("w.npy", np.zeros(400)),
+        "train X.npy m.wm --label y.npy --weight w.npy",
+        "X.npy: expected a positive --weight in some row, found none",
+    ),
     "missing numbers": (
         lambda: make_people("people.parquet", height=[np.nan, *np.ones(199)]),
         "train people.parquet m.wm --label rich",
@@ -340,12 +361,12 @@ BAD = {
     "missing column": (
         lambda: make_people("t.parquet").drop(columns="age").to_parquet("t.parquet"),
         "train people.parquet m.wm --label rich --test t.parquet",
-        "t.parquet: expected a column 'age', found none of that name",
+        r"t.parquet: expected a column 'age', found none of that name \(.*job.*\)",
     ),
     "missing categories": (
         lambda: make_people("t.parquet").drop(columns="job").to_parquet("t.parquet"),
         "train people.parquet m.wm --label rich --test t.parquet",
-        "t.parquet: expected a column 'job', found none of that name",
+        r"t.parquet: expected a column 'job', found none of that name \(.*age.*\)",
     ),
     "numbers for categories": (
         lambda: make_people("t.parquet", job=1),
@@ -401,6 +422,20 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(here, capsys, name):
     message = refused(capsys, *command.split())
     assert re.fullmatch(f"widemargin: {words}\n", message)
     assert kept(here) == before
+
+
+@pytest.mark.parametrize(
+    ("label", "why"), [("age", "the model needs it"), ("wealth", "age, .*")]
+)
+def test_predict_leaves_out_no_column_that_is_needed_or_missing(
+    here, capsys, label, why
+):
+    assert main(["train", "people.parquet", "p.wm", "--label", "rich"]) == 0
+    capsys.readouterr()
+    message = refused(capsys, "predict", "p.wm", "people.parquet", "--label", label)
+    said = f"expected a column to leave out as --label, found '{label}' \\({why}\\)\n"
+    assert re.fullmatch(f"widemargin: people.parquet: {said}", message)
+    assert main(["predict", "p.wm", "people.parquet", "--label", "rich"]) == 0
 
 
 def test_a_folder_that_may_not_be_read(here, capsys, monkeypatch):

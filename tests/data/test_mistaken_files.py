@@ -1,6 +1,8 @@
 """Files that are taken for those of another kind: one sentence says what they are."""
 
+import bz2
 import gzip
+import lzma
 import warnings
 
 import numpy as np
@@ -155,14 +157,21 @@ TABLE = "age,job,y\n1,café,0\n2,clerk,1\n3,café,1\n"
             TABLE.encode("latin-1"),
             "text in UTF-8, found other .* column 'job'",
         ),
+        (
+            "t.csv",
+            TABLE.replace("job", "métier").encode("latin-1"),
+            "text in UTF-8, found other bytes in the line of names",
+        ),
         ("t.csv.gz", gzip.compress(TABLE.encode())[:-9], "a whole compressed file"),
+        ("t.csv.xz", lzma.compress(TABLE.encode())[:-9], "a whole compressed file"),
+        ("t.csv.xz", TABLE.encode(), "a whole compressed file, found damage"),
         (
             "t.csv.gz",
             TABLE.encode(),
             "a whole compressed file, found damage or another",
         ),
     ],
-    ids=["latin-1", "cut", "plain"],
+    ids=["latin-1", "names", "cut", "cut xz", "plain xz", "plain"],
 )
 def test_bytes_that_are_no_text(here, capsys, name, content, words):
     pytest.importorskip("pyarrow")
@@ -172,6 +181,43 @@ def test_bytes_that_are_no_text(here, capsys, name, content, words):
     assert main(["train", name, "m.wm", "--label", "y"]) == 2
     assert capsys.readouterr().err.startswith(f"widemargin: {name}: expected ")
     assert not (here / "m.wm").exists()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_tables_may_be_compressed(here, pack):
+    pytest.importorskip("pyarrow")
+    kind = {"gzip": "gz", "bz2": "bz2", "lzma": "xz"}[pack.__module__]
+    (here / f"t.csv.{kind}").write_bytes(pack(TABLE.encode()))
+    rows = open_rows(f"t.csv.{kind}", label="y")
+    assert rows.names == ["age", "job=café", "job=clerk"]
+    assert rows.vector("label").tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x1f\x8b\x08\x00", "gzip has compressed it: .* end in .gz$"),
+        (b"BZh91AY&SY", "bzip2 has compressed it: .* end in .bz2$"),
+        (b"\xfd7zXZ\x00", "xz has compressed it: .* end in .xz$"),
+        (b"PK\x03\x04", "it is an archive"),
+        (b"\x93NUMPY\x01\x00", "it is an array: let its name end in .npy$"),
+        (b"PAR1", "it is Parquet: let its name end in .parquet$"),
+    ],
+)
+def test_other_files_are_no_svmlight_text(here, capsys, content, words):
+    (here / "t.dat").write_bytes(content)
+    with pytest.raises(ValueError, match=f"expected a number as the target.*; {words}"):
+        load_svmlight("t.dat")
+
+
+@pytest.mark.parametrize("name", ["m.wm", "m.model"])
+def test_models_are_no_data(here, capsys, name):
+    save_model(LinearSVC().fit(X, Y), "m.wm")
+    write_liblinear(LinearSVC().fit(X, Y), "m.model")
+    assert main(["train", name, "new.wm"]) == 2
+    kind = "widemargin" if name == "m.wm" else "LIBLINEAR"
+    said = f"widemargin: {name}: expected data, found a model of {kind}\n"
+    assert capsys.readouterr().err == said
 
 
 # -- one class -------------------------------------------------------------------------

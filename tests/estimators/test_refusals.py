@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import (
@@ -18,7 +18,9 @@ from widemargin import (
     EnclosingBall,
     Kernel,
     LinearSVC,
+    LinearSVCCV,
     LinearSVR,
+    LinearSVRCV,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -286,3 +288,44 @@ def test_a_class_of_one_row_in_a_search():
         SVCCV().fit(np.arange(20.0)[:, None], [0] * 19 + [1])
     with pytest.raises(ValueError, match="Got 5 instead. A search needs two rows or"):
         SVCCV().fit([[0.0], [1.0]], [0, 1])
+
+
+# -- searches --------------------------------------------------------------------------
+
+SEARCHES = [SVCCV, LinearSVCCV, SVRCV, LinearSVRCV]
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_search_speaks_of_itself(kind):
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    search = kind(Cs=[1.0], cv=2).fit(X, y)
+    for name in ("predict", "decision_function")[: 1 + is_classifier(search)]:
+        with pytest.raises(ValueError, match=f"3 features, but {kind.__name__} is ex"):
+            getattr(search, name)(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="must hold finite numbers"):
+        search.predict(np.full((2, 2), np.nan))
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize("name", ["verbose", "callback"])
+def test_a_search_is_silent(kind, name):
+    said = f"{kind.__name__} has no parameter '{name}': a search is silent"
+    with pytest.raises(TypeError, match=said):
+        kind(**{name: 1})
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_held_out_rows_that_weigh_nothing(kind):
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    search = kind(Cs=[1.0], cv=[(np.arange(10), np.arange(10, 20))] * 2)
+    weights = np.repeat([1.0, 0.0], 10)
+    with pytest.raises(ValueError, match="holds out .* Got none in fold 0: leave out"):
+        search.fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVC, EnclosingBall, SVCCV, SVRCV])
+def test_a_memory_limit_has_a_unit(kind):
+    with pytest.raises(
+        ValueError, match=r"in bytes \(1 << 30 is a GiB\), or None. Got"
+    ):
+        kind(memory_limit="1G").fit([[0.0], [1.0]], [0, 1])

@@ -15,7 +15,7 @@ from widemargin import load_model, save_model
 from widemargin.models.liblinear import read_liblinear, write_liblinear
 from widemargin.models.model import Decision, Model
 from widemargin.models.onnx import write_onnx
-from widemargin.system.files import check_outputs
+from widemargin.system.files import check_outputs, open_bytes
 
 MODEL = Model(np.array([0, 1]), "binary", (Decision(np.ones(1000), 0.5),))
 OLD = b"what was there before"
@@ -238,3 +238,12 @@ def test_a_folder_without_permission_is_refused_before_the_work(
 def test_open_files_are_not_replaced(name):
     with pytest.raises(ValueError, match=f"expected a file, .* device: {name}"):
         check_outputs([Path(name)], [])
+
+
+def test_a_link_to_nothing(tmp_path):
+    link = tmp_path / "data.svm"
+    link.symlink_to("gone.svm")
+    with pytest.raises(
+        FileNotFoundError, match="gone.svm, which the link .*data.svm n"
+    ):
+        open_bytes(link)

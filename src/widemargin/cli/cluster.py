@@ -8,7 +8,7 @@ from typing import Any
 
 from widemargin.cli.datasets import Data
 from widemargin.data.outofcore import open_rows
-from widemargin.system.files import missing_extra
+from widemargin.system.files import missing_extra, open_bytes
 
 # Options that need the rows here, and what they are when they are not given.
 _HERE = {
@@ -50,6 +50,8 @@ def _check(options: argparse.Namespace) -> None:
     if options.cluster is not None and options.workers is not None:
         raise ValueError("--cluster and --workers cannot go together")
     option = "--cluster" if options.workers is None else "--workers"
+    if options.workers is not None and not os.path.isdir(options.data):
+        open_bytes(options.data).close()  # says now what is missing, if it is
     kind = os.path.splitext(options.data)[1]
     if kind not in (".npy", ".parquet", ""):
         raise ValueError(f"{options.data}: {option} expects .npy files or Parquet")
@@ -73,7 +75,7 @@ def _client(options: argparse.Namespace, stack: ExitStack) -> Any:
     if options.cluster is not None:
         try:
             return Client(options.cluster)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise ValueError(f"--cluster {options.cluster}: {error}") from None
     workers = LocalCluster(
         n_workers=options.workers, threads_per_worker=1, dashboard_address=":0"

@@ -1,12 +1,13 @@
 """``widemargin convert``: a model to another format, or data to another text."""
 
 import argparse
+import os
 from collections.abc import Callable
 from typing import Any
 
 from widemargin.cli import names
 from widemargin.cli.output import SOLVED, note
-from widemargin.cli.reading import OURS, kind_of_model, read
+from widemargin.cli.reading import OURS, about, kind_of_model, read
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
 from widemargin.models.liblinear import read_liblinear, write_liblinear
@@ -37,9 +38,9 @@ def _convert_data(options: argparse.Namespace) -> None:
     _refuse_useless(options, {"--format": options.format}, "a model", "data")
     names.check_data(options.output)
     if is_binary(options.input):
+        found = "folder" if os.path.isdir(options.input) else ending(options.input)
         raise ValueError(
-            f"{options.input}: expected a model or svmlight text, "
-            "found a folder, a .npy, a .parquet or a .csv file"
+            f"{options.input}: expected a model or svmlight text, found a {found}"
         )
     data = read(options.input, options.index_base, options.jobs, keep_qid=True)
     save_svmlight(data.X, data.y, options.output, qid=data.qid)
@@ -56,14 +57,16 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
     model = reader(options.input)
     if kind == names.TEXT_MODEL:
         _check_linear(options, model)
-        _TEXTS[options.format or _text_of(model)](model, options.output)
-        if model.calibration is not None:
-            note(
-                f"{options.output}: probabilities are left out, as the text has no "
-                "place for them; .wm and .onnx keep them"
-            )
+        write: Callable[[Model, str], None] = _TEXTS[options.format or _text_of(model)]
     else:
-        (write_onnx if kind == ".onnx" else save_model)(model, options.output)
+        write = write_onnx if kind == ".onnx" else save_model
+    with about(options.input):
+        write(model, options.output)
+    if kind == names.TEXT_MODEL and model.calibration is not None:
+        note(
+            f"{options.output}: probabilities are left out, as the text has no "
+            "place for them; .wm and .onnx keep them"
+        )
 
 
 def _check_linear(options: argparse.Namespace, model: Model) -> None:

@@ -236,6 +236,8 @@ def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
     others = [str(name) for name in (label, *trained) if name is not None]
     if is_parquet(path) and names is not None:
         columns = stored.parquet_features(path, names)
+        if label is not None:
+            stored.check_left_out(path, label, columns)
         rows = stored.open_data(options, path, columns=columns)
         found = stored.matched_columns(rows, path, names, n)
         stored.say_ignored(path, columns, others)

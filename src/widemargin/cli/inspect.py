@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         for name, value in part.items()
         if name not in ("feature_names", SCALES)
     }
+    shown["classes"] = [", ".join(map(as_text, facts["classes"])) or "none"]
     if model.calibration is not None:
         shown["calibration"] = [repr(model.calibration)]
     names = columns(model)

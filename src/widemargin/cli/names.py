@@ -1,5 +1,7 @@
 """Which endings the names of files to write may have: the one rule of all commands."""
 
+import os
+
 from widemargin.system.files import COMPRESSED, TEXT, ending
 
 TEXT_MODEL = ".model"
@@ -19,25 +21,31 @@ def check_data(path: str) -> None:
 
 def check_model(path: str) -> None:
     """Refuse a name that does not say the format of a model."""
-    if ending(path) not in MODELS:
+    if _last(path) not in MODELS:
         _refuse(path, "a model", ", ".join(MODELS))
 
 
 def check_trained(path: str) -> None:
     """Refuse a name for a model to be trained that is one of something else."""
-    if ending(path) in _NO_MODEL:
-        also = " (widemargin convert makes the others)" * (ending(path) in MODELS)
+    if ending(path) in _NO_MODEL or _last(path) in COMPRESSED:
+        also = " (widemargin convert makes the others)" * (_last(path) in MODELS)
         _refuse(path, "a model to train", _TRAINED[0] + also)
 
 
 def check_report(path: str) -> None:
     """Refuse a name that no browser would open as a page."""
-    if ending(path) not in _PAGES:
+    if _last(path) not in _PAGES:
         _refuse(path, "a report", " or ".join(_PAGES))
 
 
+def _last(path: str) -> str:
+    """The very last ending: models and pages are never compressed."""
+    return os.path.splitext(path.lower())[1]
+
+
 def _refuse(path: str, what: str, endings: str) -> None:
+    found = ending(path) + _last(path) * (_last(path) in COMPRESSED)
     raise ValueError(
         f"{path}: expected a name for {what}, which ends in {endings}, "
-        f"found {ending(path) or 'no ending'!r}"
+        f"found {repr(found) if found else 'no ending'}"
     )

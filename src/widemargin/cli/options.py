@@ -1,7 +1,6 @@
 """The arguments of the commands. Imports nothing slow: help comes at once."""
 
 import argparse
-import os
 import re
 import sys
 import textwrap
@@ -33,9 +32,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # argparse would point to the help that does not list the options
         options.parser.error(_unknown(unknown[0], options.parser.format_usage()))
-    for name in ("data", "input", "model"):
-        if getattr(options, name, None) == "-":
-            _take_standard_input(options, name)
+    values.take_streams(options)
     return options
 
 
@@ -47,13 +44,6 @@ def _refuse_foreign(words: Sequence[str]) -> None:
         flags = [name for action in actions for name in action.option_strings]
         if said := translated(words, flags):
             command.error(said)
-
-
-def _take_standard_input(options: argparse.Namespace, name: str) -> None:
-    """Read data from standard input; nothing else can be read there."""
-    if name == "model" or not os.path.exists(values.STANDARD_INPUT):
-        options.parser.error(f"expected a file as the {name}, found '-'")
-    setattr(options, name, values.STANDARD_INPUT)
 
 
 def commands() -> dict[str, Any]:
@@ -71,8 +61,11 @@ def _unknown(word: str, usage: str) -> str:
     known = re.findall(r"--?[A-Za-z][\w-]*", usage)
     names = {option.lstrip("-"): option for option in known}  # dashes are alike in all
     given = word.split("=")[0].lstrip("-")
-    near = meant(given, names)
-    return f"unknown option {word}{near and f' (did you mean {names[near]}?)'}"
+    if near := meant(given, names):
+        return f"unknown option {word} (did you mean {names[near]}?)"
+    others = (n for n, c in commands().items() if f"--{given}" in c.format_usage())
+    other = next(others, "")
+    return f"unknown option {word}{other and f' ({other} has it)'}"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -457,7 +450,7 @@ def _add_solving(train: Any) -> None:
     _add_checkpoint(train)
     _add_memory_limit(
         train,
-        "that training may take, such as 500M (K, M, G): of arrays and Parquet only "
+        "that training may take, such as 500M (K, M, G, T): of arrays and Parquet only "
         "blocks are in memory, and row vectors that do not fit are in temporary files "
         "(TMPDIR); text larger than a quarter of it is first converted to such files; "
         "of text in memory, it limits what comes on top of the data",
@@ -533,7 +526,7 @@ def _add_predict(predict: Any) -> None:
         help="probabilities of the classes, in the order that inspect shows, instead "
         "of labels; of models that were trained with --probability",
     )
-    add("--output", metavar="FILE", help="write there, not to the screen")
+    add("--output", metavar="FILE", help="write there, not to the screen (-)")
     _add_memory_limit(predict, "to keep to, such as 500M: as in training")
     _add_reading(predict, f"auto: as in training if the model knows, or {_GUESS}")
 

@@ -29,7 +29,13 @@ _WORDS = {
     "expected a memory_limit of": "expected a --memory-limit of",
     "a table is read by open_rows, under": "a table has",
     "leave it out (columns=...)": "leave it out (--columns)",
+    "multi_class='": "--multi-class '",
+    "columns must not hold": "--columns must not hold",
+    "label and weight must be": "--label and --weight must be",
+    "Invalid input - all samples have zero or negative weights.": "expected a positive "
+    "--weight in some row, found none",
 }
+_PARAMETERS = {"cv": "--cv", "sample_weight": "--weight"}
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
 OURS = "widemargin"
 _HEADS = {OURS: MAGIC} | HEADS
@@ -80,6 +86,10 @@ def read(
                 path, zero_based=zero_based, return_qid=qid, n_jobs=jobs
             )
     except ValueError as error:
+        if os.path.isfile(path) and (kind := kind_of_model(path)):
+            raise ValueError(
+                f"{path}: expected data, found a model of {kind}"
+            ) from None
         raise ValueError(as_of_options(str(error))) from None
 
 
@@ -164,7 +174,8 @@ def about(path: str, first_index: int = 0) -> Iterator[None]:
 
 def as_in_file(sentence: str, first_index: int) -> str:
     """A sentence of the library with columns counted as the file counts them."""
-    sentence = re.sub(r"^The 'cv' parameter of \w+", "--cv", sentence)
+    for name, option in _PARAMETERS.items():
+        sentence = re.sub(rf"^The '{name}' parameter of [\w.]+", option, sentence)
 
     def shift(match: re.Match[str]) -> str:
         """The match with all its numbers counted from the file's first one."""

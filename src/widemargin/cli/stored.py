@@ -106,6 +106,17 @@ def check_named(path: str, label: str | None, option: str) -> None:
         )
 
 
+def check_left_out(path: str, label: str, columns: Sequence[str]) -> None:
+    """Refuse to leave out a column that the model needs, or that there is not."""
+    there = column_names(path)
+    if label in columns or label not in there:
+        which = "the model needs it" if label in columns else _listed(there)
+        raise ValueError(
+            f"{path}: expected a column to leave out as --label, found {label!r} "
+            f"({which})"
+        )
+
+
 def _listed(names: Sequence[str]) -> str:
     """Names for a sentence: all, or the first and the last ones."""
     if len(names) > _SHOWN:

@@ -58,6 +58,21 @@ def run(options: argparse.Namespace) -> int:
     if cluster.is_asked(options):
         return _train_there(options, solver)
     data = _read(options)
+    try:
+        return _train_here(options, data, solver, checkpoint)
+    except MemoryError as error:  # a mistaken index makes billions of columns
+        m, n = data.X.shape
+        size = f"{data.path}, {m:,} rows x {n:,} columns"
+        raise MemoryError(f"{size} ({error})" if str(error) else size) from None
+
+
+def _train_here(
+    options: argparse.Namespace,
+    data: Data,
+    solver: str | Solver,
+    checkpoint: Checkpoint | None,
+) -> int:
+    """The same in this process, of data that were read."""
     test = read_test(options, data)
     _say_many_classes(options, data)
     say_uneven(options, data)
@@ -238,6 +253,8 @@ def _check_folds(options: argparse.Namespace) -> None:
     for name in ("budget", "rank", "checkpoint", "resume"):
         if getattr(options, name):
             raise ValueError(f"{asked} and --{name} cannot go together")
+    if float("inf") == options.C:
+        raise ValueError(f"{asked} needs a finite -C, found inf")
     if options.certify == "exact":
         raise ValueError(f"{asked} and --certify exact cannot go together")
 

@@ -1,6 +1,7 @@
 """Values of options: numbers, sizes and names, or a sentence. Imports nothing slow."""
 
 import argparse
+import os
 import re
 from collections.abc import Iterable
 
@@ -8,7 +9,9 @@ from widemargin.kernels.table import GAMMAS
 from widemargin.parameters import meant
 
 STANDARD_INPUT = "/dev/stdin"  # what - stands for
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_READ = ("data", "input")
+_FILES = (*_READ, "model", "output", "test", "report", "checkpoint")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A smaller size is one without its unit.
 _LEAST_BYTES = 1 << 14
 
@@ -19,6 +22,23 @@ def refusal(word: str, known: Iterable[str], others: str = "") -> str:
     near = meant(word, words)
     hint = f" (did you mean {near}?)" if near else ""
     return f"expected {others}{', '.join(words)}, found {word!r}{hint}"
+
+
+def take_streams(options: argparse.Namespace) -> None:
+    """Read data from standard input for -, write predictions to standard output.
+
+    Nothing else can be there, and no file is without a name.
+    """
+    for name in _FILES:
+        found = getattr(options, name, None)
+        if found not in ("", "-"):
+            continue
+        if found and name in _READ and os.path.exists(STANDARD_INPUT):
+            setattr(options, name, STANDARD_INPUT)
+        elif found and name == "output" and options.command == "predict":
+            options.output = None
+        else:
+            options.parser.error(f"expected a file as the {name}, found {found!r}")
 
 
 def positive(text: str) -> float:
@@ -68,14 +88,15 @@ def share(text: str) -> float:
 
 
 def size(text: str) -> int:
-    """A size in bytes, KiB, MiB or GiB, as large as the estimators need it."""
-    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:iB)?)?", text, re.ASCII | re.I)
+    """A size in bytes, KiB, MiB, ..., as large as the estimators need it."""
+    form = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMGT])(?:iB)?)?", text, re.ASCII | re.I)
     value = 0.0
     if form:
         value = float(form[1]) * _UNITS[(form[2] or "").upper()]
     if not _LEAST_BYTES <= value < float("inf"):
         raise argparse.ArgumentTypeError(
-            f"expected bytes, at least 16K, such as 500M or 2G, found {text!r}"
+            f"expected at least 16K, in bytes or with K, M, G or T behind, such as "
+            f"500M, found {text!r}"
         )
     return int(value)
 
@@ -197,5 +218,10 @@ def class_weights(text: str) -> str | list[tuple[str, float]]:
 
 
 def names(text: str) -> list[str]:
-    """Names between commas."""
-    return text.split(",")
+    """Different names between commas."""
+    found = text.split(",")
+    if not text or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(
+            f"expected different names with commas between, found {text!r}"
+        )
+    return found

@@ -146,7 +146,7 @@ def as_rows(
     1
     """
     check = Checker("as_rows")
-    check.count("memory_limit", memory_limit, optional=True)
+    check.memory_limit(memory_limit)
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     if isinstance(X, Rows):

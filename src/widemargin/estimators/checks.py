@@ -46,7 +46,7 @@ def check_limits(check: Checker, estimator: Any) -> None:
         )
         check.refuse("max_iter", expected, -1)
     check.count("max_iter", estimator.max_iter, optional=True)
-    check.count("memory_limit", estimator.memory_limit, least=1 << 14, optional=True)
+    check.memory_limit(estimator.memory_limit, least=1 << 14)
     if not isinstance(estimator.verbose, bool):
         check.count("verbose", estimator.verbose, least=0)
     jobs, seed = estimator.n_jobs, estimator.random_state

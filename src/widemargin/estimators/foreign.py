@@ -11,9 +11,13 @@ PROBABILITIES = (
     "sklearn.calibration.CalibratedClassifierCV(ensemble=False)"
 )
 _KERNELS = "SVC, SVR, NuSVC, NuSVR and OneClassSVM have kernels"
+_SILENT = (
+    "a search is silent; time_limit bounds it, and scores_ and path_ tell of every fit"
+)
 ADVICE = {
     "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
     "are kept (200 MB are memory_limit=200 << 20)",
+    "callback": _SILENT,
     "class_weight": "sample_weight of fit weighs the rows",
     "coef0": _KERNELS,
     "degree": _KERNELS,
@@ -33,6 +37,7 @@ ADVICE = {
     "probability": f"leave it out; {PROBABILITIES}",
     "solver": "leave it out; it has a method of its own",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
+    "verbose": _SILENT,
 }
 
 

@@ -58,8 +58,7 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
 
     def decision_function(self, X: Any) -> Vector:
         """Decision values: (m,) for two classes, (m, c) for more."""
-        fitted: Any = self._fitted()
-        found: Vector = fitted.decision_function(X)
+        found: Vector = self._of_fitted("decision_function", X)
         return found
 
     @_calibrated

@@ -223,7 +223,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels, or predictions, of the rows of X: (m,)."""
-        found: NDArray[Any] = self._fitted().predict(X)
+        found: NDArray[Any] = self._of_fitted("predict", X)
         return found
 
     def score(
@@ -304,6 +304,18 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         fitted: Machine = self.best_estimator_
         return fitted
 
+    def _of_fitted(self, method: str, X: Any) -> Any:
+        """What the machine says of rows; its errors are in this estimator's name."""
+        fitted = self._fitted()
+        try:
+            return getattr(fitted, method)(X)
+        except (TypeError, ValueError) as error:
+            inner, owner = type(fitted).__name__, type(self).__name__
+            said = re.sub(rf"\b{inner}\b", owner, str(error))
+            if said == str(error):
+                raise
+            raise type(error)(said) from None
+
     def _check(self, check: Checker) -> None:
         """Refuse parameters out of range."""
         self._check_parameters(check)
@@ -343,6 +355,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
         folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
         _check_folds(owner, folds)
+        _check_held_out(owner, folds, score.get("sample_weight"))
         pairwise = is_pairwise(self)
         if pairwise and self._scale is not None:
             raise ValueError(
@@ -427,6 +440,19 @@ def _indices(pair: Any, m: int) -> tuple[Index, Index]:
     rows = np.arange(m)
     train, test = (rows[np.asarray(part)] if len(part) else rows[:0] for part in pair)
     return train, test
+
+
+def _check_held_out(
+    owner: str, folds: list[tuple[Index, Index]], weights: Vector | None
+) -> None:
+    """Refuse a fold that no score can be computed of, as its rows weigh nothing."""
+    for fold, (_, test) in enumerate(folds):
+        if weights is not None and not np.any(weights[test]):
+            raise ValueError(
+                f"The rows that each fold of {owner} holds out must have a positive "
+                f"weight in one of them. Got none in fold {fold}: leave out rows of "
+                "weight 0, or shuffle the rows (cv=KFold(5, shuffle=True))."
+            )
 
 
 def _check_folds(owner: str, folds: list[tuple[Index, Index]]) -> None:

@@ -75,7 +75,7 @@ class MapBuilder:
         features: bool | None = None,
     ) -> None:
         self.begin, self.check = time.perf_counter(), Checker(owner)
-        self.check.count("memory_limit", limit, optional=True)
+        self.check.memory_limit(limit)
         self.check.choice("dtype", dtype, _PRECISIONS)
         if not isinstance(kernel, Kernel):
             self.check.refuse_part("kernel", "be a Kernel", repr(kernel))

@@ -84,7 +84,7 @@ class KernelProblem(Problem):
         check = Checker("Problem")
         if not isinstance(kernel, Kernel):
             check.refuse("kernel", "a Kernel or None", kernel)
-        check.count("memory_limit", memory_limit, optional=True)
+        check.memory_limit(memory_limit)
         rows = features if isinstance(features, Rows) else as_rows(features)
         super().__init__(rows, y, C, loss, intercept, q=q)
         n_jobs = rows.options.get("n_jobs")

@@ -188,7 +188,7 @@ def reduce_path(  # noqa: PLR0913  (options, by keyword)
     check.positive("share", share, most=1.0)
     check.positive("time_limit", time_limit, optional=True)
     check.count("candidates", candidates)
-    check.count("memory_limit", memory_limit, optional=True)
+    check.memory_limit(memory_limit)
     memory = free_bytes() if memory_limit is None else memory_limit
     limits = Limits(tol, time_limit=time_limit)
     whole = SolvedProblem(problem, solution, Refits(limits, share, memory))

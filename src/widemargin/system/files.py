@@ -30,8 +30,8 @@ def ending(path: str) -> str:
 
 
 def is_delimited(path: str) -> bool:
-    """Whether a name stands for CSV, plain or compressed as pyarrow knows it."""
-    return ending(path) in DELIMITED and not path.lower().endswith(".xz")
+    """Whether a name stands for CSV, plain or compressed."""
+    return ending(path) in DELIMITED
 
 
 def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:
@@ -41,6 +41,11 @@ def open_bytes(path: Path, opener: Opener = open) -> IO[bytes]:
         file: IO[bytes] = opener(path, "rb")
         return file
     except FileNotFoundError:
+        if os.path.islink(path):
+            named = os.fsdecode(os.readlink(path))
+            raise FileNotFoundError(
+                f"no such file: {named}, which the link {path} names"
+            ) from None
         raise FileNotFoundError(f"no such file: {path}{_suggestion(path)}") from None
     except PermissionError:
         raise PermissionError(f"no permission to read {path}") from None

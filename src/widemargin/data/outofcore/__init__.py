@@ -33,9 +33,9 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
         ``*.npy``: a matrix. A folder: files ``X-*.npy`` in the order of their names
         (shards), or files ``*.parquet``. ``*.parquet``: that file. Other names:
         svmlight text, plain or compressed, which is converted here, once, to temporary
-        files. ``*.csv`` and ``*.tsv``: a table with a line of names, read into memory
-        and converted once to a temporary Parquet file; words of up to 50 kinds are
-        categories.
+        files. ``*.csv`` and ``*.tsv``: a table with a line of names, plain or
+        compressed (``.gz``, ``.bz2``, ``.xz``), read into memory and converted once to
+        a temporary Parquet file; words of up to 50 kinds are categories.
     label, weight : str, int or None, default=None
         What `StoredRows.vector` returns, and is no feature: of Parquet the name of a
         column; of arrays the number of a column (negative: from the end), or a .npy
@@ -102,7 +102,7 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
     'solved'
     """
     check = Checker("open_rows")
-    check.count("memory_limit", memory_limit, optional=True)
+    check.memory_limit(memory_limit)
     if n_jobs is not None and not (is_integer(n_jobs) and n_jobs != 0):
         check.refuse("n_jobs", "a nonzero int or None", n_jobs)
     name = os.fsdecode(path)

@@ -1,6 +1,7 @@
 """CSV files as Parquet: converted once, with the types that pyarrow finds."""
 
 import functools
+import lzma
 import pathlib
 import re
 import tempfile
@@ -177,21 +178,25 @@ def _read(path: str) -> Any:
     parse = pa.csv.ParseOptions(delimiter=tab)
     options = {"parse_options": parse, "convert_options": convert}
     try:
-        table = pa.csv.read_csv(path, **options)
-    except OSError as error:
-        if error.errno is not None:  # of the system; those of a decoder have none
+        table = pa.csv.read_csv(_packed(path), **options)
+        names = table.column_names
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        if (
+            getattr(error, "errno", None) is not None
+        ):  # of the system; those of a decoder have none
             raise
         raise ValueError(
             f"{path}: expected a whole compressed file, found damage or another "
             f"format ({error})"
         ) from None
+    except UnicodeDecodeError:
+        raise _other_text(path, "the line of names") from None
     except (pa.ArrowException, ValueError) as error:
         reason = _reason(path, error, options)
         raise ValueError(
             f"{path}: expected a table, a line of names and lines with a value for "
             f"each of them, found: {reason}"
         ) from None
-    names = table.column_names
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         said = doubt(names) and f"; {doubt(names)}"
         raise ValueError(
@@ -214,11 +219,20 @@ def _refuse_other_text(path: str, table: Any) -> None:
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         words = kind.value_type if pa.types.is_dictionary(kind) else kind
         if pa.types.is_binary(words):
-            raise ValueError(
-                f"{path}: expected text in UTF-8, found other bytes in column "
-                f"'{name}'; pandas.read_csv('{path}', encoding='latin-1') reads most "
-                "of such files, and to_csv writes UTF-8"
-            )
+            raise _other_text(path, f"column '{name}'")
+
+
+def _other_text(path: str, where: str) -> ValueError:
+    return ValueError(
+        f"{path}: expected text in UTF-8, found other bytes in {where}; "
+        f"pandas.read_csv('{path}', encoding='latin-1') reads most of such files, and "
+        "to_csv writes UTF-8"
+    )
+
+
+def _packed(path: str) -> Any:
+    """What pyarrow reads: it unpacks by the name, but for xz."""
+    return lzma.open(path) if path.lower().endswith(".xz") else path
 
 
 def _is_words(kind: Any) -> bool:
@@ -235,9 +249,9 @@ def _without_empty(column: Any) -> Any:
 def _check_separator(path: str, expected: str) -> None:
     """Refuse a table whose line of names has other separators."""
     try:
-        with pa.input_stream(path) as stream:  # decompresses
+        with pa.input_stream(_packed(path)) as stream:  # decompresses
             line = stream.read(_HEAD_BYTES).decode(errors="replace").split("\n")[0]
-    except OSError:  # reading the table says why
+    except (OSError, EOFError, lzma.LZMAError):  # reading the table says why
         return
     for found in ";\t,":
         if expected not in line and found in line:
@@ -251,7 +265,8 @@ def _check_separator(path: str, expected: str) -> None:
 def _reason(path: str, error: Exception, options: dict[str, Any]) -> str:
     """What is wrong with a file; one thread knows in which row, several do not."""
     try:
-        pa.csv.read_csv(path, pa.csv.ReadOptions(use_threads=False), **options)
+        one = pa.csv.ReadOptions(use_threads=False)
+        pa.csv.read_csv(_packed(path), one, **options)
     except (pa.ArrowException, ValueError) as again:
         error = again
     return str(error).splitlines()[0]

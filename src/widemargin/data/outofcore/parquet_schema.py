@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from widemargin.data.outofcore.parquet_files import DataFile
 
+_SHOWN = 12  # columns that a sentence names
+
 
 class ColumnType(NamedTuple):
     """What a column holds: equal where columns of two files may be read as one.
@@ -112,7 +114,10 @@ class _Schema:
         """Raise ValueError for a column that there is not."""
         if name not in self.types:
             near = difflib.get_close_matches(name, self.types, n=1)
+            shown = [*self.types][:_SHOWN] + ["..."] * (len(self.types) > _SHOWN)
             hint = f" (did you mean '{near[0]}'?)" if near else ""
+            if not (near or self._doubt):
+                hint = f" ({', '.join(shown)})"
             raise ValueError(
                 f"{self.path}: expected a column '{name}', found none of that name"
                 f"{hint}{self._doubt}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.outofcore.source import FileStamp, Source, read_at
-from widemargin.system.files import open_bytes
+from widemargin.system.files import ending, open_bytes
 
 # What the core computes with, or NumPy converts block by block.
 _KINDS = "fiu"
@@ -169,6 +169,11 @@ class ShardSource(Source):
             if name is not None and _is_integer(name):
                 self._columns[kind] = _column(path, kind, int(name), width)
             elif name is not None:
+                if ending(name) != ".npy" and not os.path.exists(name):
+                    raise ValueError(
+                        f"{path}: expected the number of a column (from 0) or a .npy "
+                        f"file as the {kind}, found {name!r}"
+                    )
                 self._vectors[kind] = self._beside(name, [name])
             elif folder and (names := _names(path, prefix)):
                 self._vectors[kind] = self._beside(path, names)

@@ -20,6 +20,18 @@ INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _FOUND_BYTES = 24  # of what was found instead, in a sentence
 _NO_QID = -(2**63)
+# How files of other kinds begin.
+_OTHERS = {
+    b"\x1f\x8b": "gzip has compressed it: let its name end in .gz",
+    b"BZh": "bzip2 has compressed it: let its name end in .bz2",
+    b"\xfd7zXZ": "xz has compressed it: let its name end in .xz",
+    b"\x28\xb5\x2f\xfd": "zstd has compressed it: unpack it first",
+    b"PK\x03\x04": "it is an archive (zip, npz, xlsx): unpack it, and save the "
+    "arrays of an npz as .npy",
+    b"\x93NUMPY": "it is an array: let its name end in .npy",
+    b"PAR1": "it is Parquet: let its name end in .parquet",
+    b"\x89HDF": "HDF5 is not read: save the array as .npy",
+}
 
 
 class _Cursor(NamedTuple):
@@ -112,20 +124,23 @@ def load(options: ReadOptions) -> Contents:
     try:
         return _load(options)
     except ValueError as error:
-        if not _is_table(options.path):
+        if not (hint := _hint(options.path)):
             raise
-        raise ValueError(
-            f"{error}; a table is read by open_rows, under a name that ends in .csv or "
-            ".tsv"
-        ) from None
+        raise ValueError(f"{error}; {hint}") from None
 
 
-def _is_table(path: str) -> bool:
-    """Whether the first line of a file has commas or semicolons, and no entry."""
+def _hint(path: str) -> str:
+    """What a file seems to be that is no svmlight text, by how it begins."""
     if not os.path.isfile(path):  # a pipe cannot be read again
-        return False
+        return ""
     line = svmlight_text.first_line(path)
-    return b":" not in line and (b"," in line or b";" in line)
+    known = (said for start, said in _OTHERS.items() if line.startswith(start))
+    if b":" not in line and (b"," in line or b";" in line):
+        return next(
+            known,
+            "a table is read by open_rows, under a name that ends in .csv or .tsv",
+        )
+    return next(known, "")
 
 
 def _load(options: ReadOptions) -> Contents:
