@@ -7,7 +7,7 @@ from widemargin import SVR, Kernel, Problem, solve
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import free_rows
-from widemargin.solvers.kernel.free_rows import System
+from widemargin.solvers.kernel.free_rows import FreeRows, System
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.working_set import WorkingSet
 
@@ -111,6 +111,27 @@ def test_it_is_left_out(name, value, used, monkeypatch):
     solution = solve(made("regression", "hinge", "free"), SETS, tol=1e-7)
     assert solution.status == "solved"
     assert not used[1]
+
+
+@pytest.mark.parametrize(
+    ("gap", "tol", "to_come"), [(1e-3, 1e-9, 2.0), (1e-3, 1e-6, 1.0), (1e-2, 1e-8, 3.0)]
+)
+def test_a_factor_waits_until_it_is_the_least_work(
+    gap, tol, to_come, used, monkeypatch
+):
+    """Visits that led to a gap say how many more lead to tol: a power each."""
+    monkeypatch.setattr(free_rows, "OF_VISIT", 20.0)
+    problem = made("regression", "hinge", "free")
+    rough = solve(problem, IRWLS(inner="irwls"), tol=1e-3)
+    pairs = PairsFirst()
+    run = WorkingSet(problem, problem.expand(rough.w), pairs, kinked=True)
+    factor = np.count_nonzero(run.free) ** 3 / 3.0 / 20.0  # in visits
+    rows, begun = FreeRows(run, pairs, tol, False), FreeRows(run, pairs, tol, True)
+    pairs.visits = 0.99 * factor / to_come
+    assert not rows._is_time(gap)
+    assert begun._is_time(gap)  # what led to the start is not known
+    pairs.visits = 1.01 * factor / to_come
+    assert rows._is_time(gap)
 
 
 def test_without_room_working_sets_go_on(used, monkeypatch):
