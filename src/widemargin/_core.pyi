@@ -139,6 +139,7 @@ def write_svmlight(
 ) -> str: ...
 
 KERNEL_STRIP: int
+LONGEST: float
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
 
@@ -443,6 +444,10 @@ def find_places(
     rho: Vector,
     counted: Vector,
     are_all_wanted: bool,
+    squared: bool,
+    intercept: int,
+    enough: float,
+    known_bounds: Vector,
     threads: int,
 ) -> tuple[
     NDArray[np.int64],
@@ -453,6 +458,17 @@ def find_places(
     Vector,
     tuple[NDArray[np.int64], Vector, NDArray[np.int64]],
 ]: ...
+def lay_out(
+    end: NDArray[np.int64],
+    row: NDArray[np.int64],
+    y: Vector,
+    weights: Vector,
+    Cs: Vector,
+    all_rows: NDArray[np.int64],
+    all_y: Vector,
+    all_C: Vector,
+    threads: int,
+) -> None: ...
 def keep_answers(
     known: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],
