@@ -260,12 +260,23 @@ def _problems(found: Folds, some: range) -> ManyProblems:
     rows = [samples.rows_of(own) for own in groups]
     signs = [_signs(found, k, own) for k, own in zip(some, rows, strict=True)]
     sizes, count = _sizes(found, some), len(found.weights) * len(found.Cs)
-    q = [np.tile(found.recipes[k].q, count) for k in some if found.is_doubled]
-    laid = [np.empty(count * sizes.sum(), kind) for kind in (np.int64, float, float)]
-    threads = n_threads(training.rows.options.get("n_jobs"))
-    given = np.concatenate(rows), np.concatenate(signs), found.weights, found.Cs
-    _core.lay_out(np.cumsum(sizes), *given, *laid, threads)
-    all_rows, y, C = laid
+    q: Any = 1.0
+    if found.is_doubled:
+        widths: list[Any] = [found.recipes[k].q for k in some]
+        q = np.concatenate([np.tile(own, count) for own in widths])
+    places = int(count * sizes.sum())
+    all_rows, y, C = np.empty(places, np.int64), np.empty(places), np.empty(places)
+    _core.lay_out(
+        np.cumsum(sizes),
+        np.concatenate(rows),
+        np.concatenate(signs),
+        found.weights,
+        found.Cs,
+        all_rows,
+        y,
+        C,
+        n_threads(training.rows.options.get("n_jobs")),
+    )
     ends = np.cumsum(np.repeat(sizes, count))
     after = np.arange(len(ends)) - 1
     after[:: len(found.Cs)] = -1
@@ -280,7 +291,7 @@ def _problems(found: Folds, some: range) -> ManyProblems:
         loss,
         intercept,
         after,
-        np.concatenate(q) if q else 1.0,
+        q,
         known_rows=all_rows,
         enough=training.limits.tol,
     )

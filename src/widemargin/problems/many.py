@@ -207,7 +207,9 @@ class ManyProblems:
     @functools.cached_property
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
         """Labels, C and q of each place, and the mass of each problem."""
-        q = self.q if np.ndim(self.q) else self.samples.filled(self.q, len(self.y))
+        q: Any = self.q
+        if np.ndim(q) == 0:
+            q = self.samples.filled(q, len(self.y))
         none = np.full(len(self.ends), np.nan)
         return self.y, self.C, np.asarray(q), none if self.mass is None else self.mass
 
