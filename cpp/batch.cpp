@@ -18,6 +18,7 @@
 #include "crew.hpp"
 #include "intercept.hpp"
 #include "kept_parts.hpp"
+#include "kept_scores.hpp"
 #include "narrow.hpp"
 #include "objective.hpp"
 
@@ -191,6 +192,7 @@ class Problem {
     }
     each([&](std::size_t p, std::size_t, std::size_t) {
       const double own = samples.diagonal[static_cast<std::size_t>(rows_[p])];
+      is_flat_ = is_flat_ && own == samples.diagonal[static_cast<std::size_t>(rows_[0])];
       diagonal_[p] = static_cast<float>(own + shift_) + ridge_[p];
     });
     near_ = target_;
@@ -214,8 +216,7 @@ class Problem {
       split(mass);
   }
 
-  // Scores that are there are those of the coefficients of all problems from the place `scored` on.
-  void run(const BatchLimits& limits, std::optional<std::size_t> scored, BatchResult& out) {
+  void run(const BatchLimits& limits, const std::optional<Scored>& scored, BatchResult& out) {
     const std::size_t q = width_;
     if (is_plain_ && !all_.squared) {
       margin_ = 1 + kMargin * limits.tol;
@@ -239,7 +240,6 @@ class Problem {
     double goal = share;
     BatchEnd end = BatchEnd::waiting;
     std::int64_t steps = 0, negative = 0;
-    bool is_known = false;  // the scores of the start
     // All kernel values of a problem, in each thread.
     const std::size_t whole = limits.threads * m_ * padded() * sizeof(double);
     begin_blocks(limits);
@@ -250,11 +250,14 @@ class Problem {
     } else if (limits.exactly) {
       end = run_exactly(limits, steps, negative);
     } else if (scored && is_within_bounds()) {
-      each([&](std::size_t p, std::size_t i, std::size_t) { f_[p] = all_.scores[i]; });
-      if (*scored != at_) add_moved(*scored);
-      take_gradient();
-      is_known = true;
+      std::vector<double> x(width_);
+      each([&](std::size_t p, std::size_t i, std::size_t) {
+        x[p] = all_.c[scored->begin + i - at_], f_[p] = all_.scores[i];
+      });
+      known_.start(std::move(x), f_, scored->length);
+      refresh();
     } else {
+      known_.start(width_);
       refresh();
     }
     if (!(unit_ > 0)) unit_ = 1;  // no score differs from zero
@@ -285,7 +288,7 @@ class Problem {
       if (settled || (may_be_near(goal) && gap() <= goal)) {
         if (blocks_ && !is_refined_ && noise() < kNegligible * limits.tol)
           take_gradient();
-        else if (steps > 0 || !is_known)
+        else
           refresh();
         narrow_.turn_off();
         double now = gap();
@@ -343,7 +346,9 @@ class Problem {
     if (blocks_) kept_.count(blocks_->evaluations());
     const double off = is_refined_ ? 0.0 : noise();
     const double unknown = std::numeric_limits<double>::quiet_NaN();
-    out = {b_, primal_, dual_, rho_, steps, negative, end, is_small ? unknown : losses_, off};
+    const double length = is_small || limits.exactly ? 1.0 : known_.length();
+    out = {b_,  primal_, dual_, rho_, steps, negative, end, is_small ? unknown : losses_,
+           off, length};
     each([&](std::size_t p, std::size_t i, std::size_t) {
       all_.c[i] = is_twofold_ ? std::max(x_[p], 0.0) : x_[p];
       all_.scores[i] = f_[p];
@@ -514,6 +519,7 @@ class Problem {
   void restart() {
     std::fill(x_.begin(), x_.end(), 0.0);
     std::fill(f_.begin(), f_.end(), 0.0);
+    known_.start(width_);
     total_ = 0;
   }
 
@@ -673,27 +679,18 @@ class Problem {
     if (blocks_) {
       blocks_->make_scores(x_.data(), width_, f_.data());
     } else {
-      std::fill(f_.begin(), f_.end(), 0.0);
-      add_kept_rows(x_);
+      add_kept_rows(known_.move_to(x_, !is_flat_ || may_curve_ || is_refined_));
+      f_ = known_.scores();
     }
     if (is_refined_) refine();
     take_gradient();
   }
 
-  // What scores of other coefficients, those from a place on, lack.
-  void add_moved(std::size_t from) {
-    auto moved = x_;
-    each([&](std::size_t p, std::size_t i, std::size_t) { moved[p] -= all_.c[from + i - at_]; });
-    add_kept_rows(moved);
-  }
-
-  // Add x times rows that are kept one by one to the scores.
-  void add_kept_rows(const std::vector<double>& x) {
-    std::vector<std::size_t> moved;
-    for (std::size_t p = 0; p < width_; ++p)
-      if (x[p] != 0) moved.push_back(p);
+  // Add rows that are kept one by one to the scores that are known.
+  void add_kept_rows(const std::vector<std::size_t>& moved) {
     if (!make_missing(moved)) return restart();
     constexpr std::size_t most = 64;
+    auto& f = known_.scores();
     for (std::size_t g = 0; g < id_.size(); ++g) {
       const float* base = nullptr;
       std::int64_t place[most];
@@ -701,14 +698,15 @@ class Problem {
       std::size_t count = 0;
       const auto flush = [&] {
         kernels_.add32(base, place, count, 1, weight, 0, begin_[g + 1] - begin_[g],
-                       f_.data() + begin_[g]);
+                       f.data() + begin_[g]);
         count = 0;
       };
-      for (const auto p : moved) {
+      for (std::size_t k = 0; k < moved.size(); ++k) {
+        const std::size_t p = moved[k];
         const float* part = __atomic_load_n(parts_[p] + id_[g], __ATOMIC_ACQUIRE);
         if (part == nullptr) part = make_part(p, g);
         if (count == 0) base = part;
-        place[count] = part - base, weight[count] = x[p];
+        place[count] = part - base, weight[count] = known_.by()[k];
         if (++count == most) flush();
       }
       if (count > 0) flush();
@@ -942,6 +940,8 @@ class Problem {
   // What violations are a share of: of q, and of what rho is at the start.
   double unit_ = 1;
   bool is_plain_ = true;  // q is 1, and there is no rho
+  bool is_flat_ = true;   // all k(x, x) are one number
+  KeptScores known_;
   // Whether the kernel need not be positive semidefinite. Elsewhere steps along a negative
   // curvature show that float32 can do no more; here they end at a bound.
   bool may_curve_ = false;

@@ -91,6 +91,14 @@ struct BatchResult {
   // The losses in the primal objective, and what float32 may add to the relative gap; NaN where the
   // next problem of a chain is to be solved in any case.
   double losses, noise;
+  double length = 1;  // of the sums that made the scores: see `KeptScores`
+};
+
+// Where scores of a start are those of other coefficients: the first place of these in the arrays
+// of all problems, and how long the sums were.
+struct Scored {
+  std::size_t begin;
+  double length;
 };
 
 struct BatchLimits {

@@ -4,7 +4,9 @@
 #include "batch.hpp"
 #include "batch_sums.hpp"
 #include "bindings.hpp"
+#include "fold_problems.hpp"
 #include "given_facts.hpp"
+#include "kept_scores.hpp"
 #include "question.hpp"
 #include "simd.hpp"
 #include "table_sums.hpp"
@@ -278,6 +280,19 @@ void sum_table_given(const Matrix<const double>& values, const Array<const doubl
   summed(table.of(given_rows(values, diagonal)), threads, stop, -1);
 }
 
+void lay_out(const Index& end, const Index& row, const Array<const double>& y,
+             const Matrix<const double>& weights, const Array<const double>& Cs,
+             const Array<std::int64_t>& all_rows, const Array<double>& all_y,
+             const Array<double>& all_C, std::size_t threads) {
+  const std::size_t folds = weights.shape(0), places = row.size() * folds * Cs.size();
+  require(folds > 0 && ends_at(end, row.size()) && y.size() == row.size() &&
+          are_below(row, weights.shape(1)) && all_rows.size() == places && all_y.size() == places &&
+          all_C.size() == places);
+  const nb::gil_scoped_release release;
+  widemargin::lay_out({folds, span(end), span(row), span(y), span(weights), span(Cs)}, threads,
+                      {span(all_rows), span(all_y), span(all_C)});
+}
+
 std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
     const Matrix<const double>& values, const Array<const double>& s) {
   require(values.shape(0) == s.size() && values.shape(1) == s.size());
@@ -289,6 +304,7 @@ std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
 }  // namespace
 
 void bind_batch(nb::module_& m) {
+  m.attr("LONGEST") = widemargin::KeptScores::kLongest;
   m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(), "exact_form"_a,
         "exact"_a, "norms"_a.noconvert(), "group"_a.noconvert(), "group_end"_a.noconvert(),
@@ -306,6 +322,9 @@ void bind_batch(nb::module_& m) {
   m.def("sum_given", &sum_given, "values"_a.noconvert(), "diagonal"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);
+  m.def("lay_out", &lay_out, "end"_a.noconvert(), "row"_a.noconvert(), "y"_a.noconvert(),
+        "weights"_a.noconvert(), "Cs"_a.noconvert(), "all_rows"_a.noconvert(),
+        "all_y"_a.noconvert(), "all_C"_a.noconvert(), "threads"_a);
   m.def("given_facts", &given_facts, "values"_a.noconvert(), "s"_a.noconvert());
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),

@@ -22,6 +22,13 @@ bool are_below(const Index& index, std::size_t count) {
   return fits;
 }
 
+void put(const std::vector<widemargin::ProvenBounds>& bounds, const Matrix<double>& out) {
+  for (std::size_t t = 0; t < bounds.size(); ++t) {
+    const auto& one = bounds[t];
+    out(t, 0) = one.primal, out(t, 1) = one.dual, out(t, 2) = one.over, out(t, 3) = one.under;
+  }
+}
+
 void certify_many(const Index& end, const std::vector<Numbers>& data, bool squared, int intercept,
                   const std::vector<Numbers>& found, const Array<const bool>& has_loss,
                   const Index& row, const Numbers& length, const std::vector<Numbers>& numbers,
@@ -55,10 +62,7 @@ void certify_many(const Index& end, const std::vector<Numbers>& data, bool squar
     const nb::gil_scoped_release release;
     widemargin::certify_many(given, answers, bounds);
   }
-  for (std::size_t t = 0; t < problems; ++t) {
-    const auto& one = bounds[t];
-    out(t, 0) = one.primal, out(t, 1) = one.dual, out(t, 2) = one.over, out(t, 3) = one.under;
-  }
+  put(bounds, out);
 }
 
 void errors_by_part(double eps, const Numbers& h, const Numbers& s, double base, double each,
@@ -105,9 +109,10 @@ nb::object as_array(widemargin::Room<T>& room) {
 
 nb::tuple find_places(const Known& known, const Known& exact, const Index& end, const Index& row,
                       const std::vector<Numbers>& data, const std::vector<Numbers>& found,
-                      const Numbers& rho, const Numbers& counted, bool are_all_wanted,
+                      const Numbers& rho, const Numbers& counted, bool are_all_wanted, bool squared,
+                      int intercept, double enough, const Matrix<double>& known_bounds,
                       std::size_t threads) {
-  require(data.size() == 4);
+  require(data.size() == 4 && known_bounds.shape(0) == end.size() && known_bounds.shape(1) == 4);
   const auto &y = data[0], &C = data[1], &q = data[2], &mass = data[3];
   const auto scores = known_scores(known, end, row, y, found);
   for (const auto& one : {C, q, counted}) require(one.size() == row.size());
@@ -115,11 +120,14 @@ nb::tuple find_places(const Known& known, const Known& exact, const Index& end, 
   const widemargin::CertifiedProblems given{span(end),  span(y), span(C), span(q),
                                             span(mass), false,   0};
   const widemargin::ExactSums sums{values_of(exact), error_of(exact), span(counted)};
+  std::vector<widemargin::ProvenBounds> bounds(end.size());
   widemargin::FoundPlaces out;
   {
     const nb::gil_scoped_release release;
-    out = widemargin::find_places(given, scores, span(rho), sums, are_all_wanted, threads);
+    out = widemargin::find_places(given, scores, span(rho), sums, are_all_wanted, enough, bounds,
+                                  threads);
   }
+  put(bounds, known_bounds);
   return nb::make_tuple(
       as_array(out.end), as_array(out.row),
       nb::make_tuple(as_array(out.y), as_array(out.C), as_array(out.q), mass), as_array(out.at),
@@ -180,7 +188,7 @@ void bind_certificates(nb::module_& m) {
         "out"_a.noconvert());
   m.def("find_places", &find_places, "known"_a, "exact"_a, "end"_a.noconvert(), "row"_a.noconvert(),
         "data"_a, "found"_a, "rho"_a.noconvert(), "counted"_a.noconvert(), "are_all_wanted"_a,
-        "threads"_a);
+        "squared"_a, "intercept"_a, "enough"_a, "known_bounds"_a.noconvert(), "threads"_a);
   m.def("keep_answers", &keep_answers, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(),
         "y"_a.noconvert(), "found"_a, "threads"_a, "weights"_a.noconvert(), "sum"_a.noconvert(),
         "coefficients"_a.noconvert(), "counts"_a);

@@ -252,11 +252,56 @@ struct Margins {
   }
 };
 
+// Nothing is known.
+constexpr ProvenBounds kUnknown{kInfinity, -kInfinity, 0, 0};
+
+// What is known of problem t by the scores of some of its places, from `begin` on; other places add
+// nothing to the bounds.
+class ByScores {
+ public:
+  ByScores(const CertifiedProblems& problems, const KnownScores& scores)
+      : problems_(problems), scores_(scores), lengths_(scores.values.s) {}
+
+  ProvenBounds bounds(std::size_t t, std::size_t begin, std::span<const std::uint32_t> own,
+                      const PartErrors& errors) {
+    const std::size_t m = own.size();
+    row_.resize(m), has_loss_.resize(m, 1);
+    for (auto* const numbers : {&y_, &C_, &q_, &c_, &f_, &errors_}) numbers->resize(m);
+    for (std::size_t k = 0; k < m; ++k) {
+      const std::size_t i = begin + own[k];
+      y_[k] = problems_.y[i], C_[k] = problems_.C[i], q_[k] = problems_.q[i];
+      c_[k] = scores_.c[i], f_[k] = scores_.f[i], row_[k] = scores_.row[i];
+      errors_[k] = errors.at(row_[k]);
+    }
+    const std::array end{static_cast<std::int64_t>(m)};
+    const std::array rho{0.0};
+    const CertifiedProblems one{
+        end, y_, C_, q_, problems_.mass.subspan(t, 1), problems_.squared, problems_.intercept};
+    return Certified(one,
+                     {c_, f_, errors_, has_loss_, row_, lengths_, scores_.b.subspan(t, 1), rho, {}},
+                     0)
+        .bounds();
+  }
+
+ private:
+  const CertifiedProblems& problems_;
+  const KnownScores& scores_;
+  std::span<const double> lengths_;
+  std::vector<double> y_, C_, q_, c_, f_, errors_;
+  std::vector<std::uint8_t> has_loss_;
+  std::vector<std::int64_t> row_;
+};
+
+// Whether the gap is that share of the objective; false for NaN.
+bool is_within(const ProvenBounds& bounds, double share) {
+  return bounds.primal - bounds.dual <= share * std::abs(bounds.primal);
+}
+
 }  // namespace
 
 FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& scores,
                         std::span<const double> rhos, const ExactSums& sums, bool are_all_wanted,
-                        std::size_t threads) {
+                        double enough, std::span<ProvenBounds> known, std::size_t threads) {
   const std::size_t parts = scores.end.size();
   FoundPlaces out;
   out.end = Room<std::int64_t>(parts), out.support_end = Room<std::int64_t>(parts);
@@ -290,6 +335,11 @@ FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& sc
           if (may_be_safe && margins.are_safe(i, errors.at(scores.row[i]))) continue;
           own[left++] = own[k];
           support += sums.c[i] != 0 ? 1 : 0;
+        }
+        known[t] = kUnknown;
+        if (enough > 0 && std::isnan(problems.mass[t])) {
+          const auto bounds = ByScores(problems, scores).bounds(t, begin, {own, left}, errors);
+          if (is_within(bounds, enough)) known[t] = bounds, left = support = 0;
         }
         out.end[t] = static_cast<std::int64_t>(left);
         out.support_end[t] = static_cast<std::int64_t>(support);

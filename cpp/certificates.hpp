@@ -108,10 +108,12 @@ struct ExactSums {
 };
 
 // The places that have alpha > 0, or a weight and perhaps a loss by their scores, which is not
-// asked where all are wanted that have a weight. What comes out does not depend on the threads.
+// asked where all are wanted that have a weight. Of a problem without rho whose relative gap is
+// `enough` at most by these scores and the bounds of their errors there are none: `known` has its
+// bounds, and of others infinite ones. What comes out does not depend on the threads.
 FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& scores,
                         std::span<const double> rho, const ExactSums& sums, bool are_all_wanted,
-                        std::size_t threads);
+                        double enough, std::span<ProvenBounds> known, std::size_t threads);
 
 // Answers of folds: of each binary problem there is one for each fold, and for each of these one
 // for each C, over the same places.

@@ -134,16 +134,18 @@ bool Chains::are_like(std::size_t t, std::size_t model) const {
          std::ranges::all_of(places(problems_.c, t), [](double c) { return c == 0; });
 }
 
-std::optional<std::size_t> Chains::begin(std::size_t t, Crew& crew, bool is_caller) const {
+std::optional<Scored> Chains::begin(std::size_t t, Crew& crew, bool is_caller) const {
   if (model_[t] >= 0) {
     const auto model = static_cast<std::size_t>(model_[t]);
     while (!is_done_[model].load(std::memory_order_acquire) && !crew.stopped(is_caller))
       std::this_thread::sleep_for(kPatience);
     const bool is_there = is_done_[model] && results_[model].end == BatchEnd::solved;
-    if (is_there && begin_near(problems_, t, model)) return problems_.begin_of(model);
+    if (is_there && begin_near(problems_, t, model))
+      return Scored{problems_.begin_of(model), results_[model].length};
   }
-  if (follow(problems_, t)) return problems_.begin_of(t);
-  return std::nullopt;
+  if (!follow(problems_, t)) return std::nullopt;
+  return Scored{problems_.begin_of(t),
+                results_[static_cast<std::size_t>(problems_.after[t])].length};
 }
 
 bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model) {

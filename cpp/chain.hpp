@@ -30,8 +30,8 @@ class Chains {
   std::int64_t next(std::size_t t) const { return next_[t]; }
 
   // Let problem t start near the answer of its model, or of the problem that it follows: whose
-  // scores are there, as the first place of these in the arrays of all problems; or none.
-  std::optional<std::size_t> begin(std::size_t t, Crew& crew, bool is_caller) const;
+  // scores are there; or none.
+  std::optional<Scored> begin(std::size_t t, Crew& crew, bool is_caller) const;
   // Problem t has ended.
   void end(std::size_t t) { is_done_[t].store(true, std::memory_order_release); }
 

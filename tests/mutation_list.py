@@ -749,6 +749,20 @@ MUTATIONS = [
         MANY,
     ),
     Mutation(
+        "many problems: errors of float32 in bounds",
+        "certificates.cpp",
+        "errors_[k] = errors.at(row_[k])",
+        "errors_[k] = 0",
+        MANY,
+    ),
+    Mutation(
+        "many problems: rows of coefficients that have moved",
+        "kept_scores.hpp",
+        "    x_ = x;\n",
+        "",
+        MANY,
+    ),
+    Mutation(
         "many problems: sides that rounding may change",
         "certificates.cpp",
         "margin > off",
@@ -1478,6 +1492,13 @@ MUTATIONS = [
         "folds.py",
         "for sign in (1, -1)]",
         "for sign in (1, 1)]",
+        SELECTION,
+    ),
+    Mutation(
+        "selection: rows that a fold holds out have no weight there",
+        "fold_problems.cpp",
+        "problems.weights[fold * m +",
+        "problems.weights[0 * m +",
         SELECTION,
     ),
     Mutation(

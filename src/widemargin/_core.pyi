@@ -138,6 +138,7 @@ def write_svmlight(
 ) -> str: ...
 
 KERNEL_STRIP: int
+LONGEST: float
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
 
@@ -442,6 +443,10 @@ def find_places(
     rho: Vector,
     counted: Vector,
     are_all_wanted: bool,
+    squared: bool,
+    intercept: int,
+    enough: float,
+    known_bounds: Vector,
     threads: int,
 ) -> tuple[
     NDArray[np.int64],
@@ -452,6 +457,17 @@ def find_places(
     Vector,
     tuple[NDArray[np.int64], Vector, NDArray[np.int64]],
 ]: ...
+def lay_out(
+    end: NDArray[np.int64],
+    row: NDArray[np.int64],
+    y: Vector,
+    weights: Vector,
+    Cs: Vector,
+    all_rows: NDArray[np.int64],
+    all_y: Vector,
+    all_C: Vector,
+    threads: int,
+) -> None: ...
 def keep_answers(
     known: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],

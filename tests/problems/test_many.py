@@ -134,6 +134,71 @@ def test_rows_whose_margin_may_be_too_small_count(monkeypatch):
         assert one.primal == pytest.approx(other.primal, rel=1e-12)
 
 
+def paths(seed=5):
+    """Paths of rising C, as of a search: in each some rows have no weight."""
+    X, group, _ = classes(m=420, n=3, seed=seed)
+    one = many(X, group, RBF, 0.05, groups=[(0, 1, 2), ((0, 1, 2), 0, 3.0)])
+    rows, signs = one.rows[: one.ends[0]], one.y[: one.ends[0]]
+    folds, Cs = 4, 0.02 * 4.0 ** np.arange(7)
+    weights = (np.arange(len(rows)) % folds != np.arange(folds)[:, np.newaxis]) * 1.0
+    count, m = folds * len(Cs), len(rows)
+    after = np.arange(count) - 1
+    after[:: len(Cs)] = -1
+    return dataclasses.replace(
+        one,
+        groups=np.tile([0, 1, 2], count),
+        group_ends=3 * np.arange(1, count + 1),
+        ends=m * np.arange(1, count + 1),
+        y=np.tile(signs, count),
+        C=np.multiply.outer(weights[:, rows], Cs).transpose(0, 2, 1).ravel(),
+        after=after,
+        known_rows=np.tile(rows, count),
+    )
+
+
+def test_scores_along_paths_are_those_of_the_answers(monkeypatch):
+    # Where few coefficients move, only their rows are added.
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    problems = paths()
+    c, scores, _ = solved(problems)
+    errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    every = (problems.rows, problems.ends)
+    support = problems.rows, c, problems.ends
+    true = problems.samples.exact(support, every, 1, never)
+    assert (np.abs(scores - true) <= errors).all()
+    assert np.abs(scores - true).max() < 1e-3 * np.abs(true).max()
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_float32_proves_what_its_errors_allow(seed, monkeypatch):
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    problems = paths(seed)
+    c, scores, b = solved(problems)
+    true = problems.bounds(c, scores, b, 1, never)
+    made = []
+    exact = problems.samples.exact
+
+    def counted(support, rows, *more):
+        made.append(np.diff(rows[1], prepend=0))
+        return exact(support, rows, *more)
+
+    monkeypatch.setattr(problems.samples, "exact", counted)
+    rough = dataclasses.replace(problems, enough=1e-3)
+    found = rough.bounds(c, scores, b, 1, never)
+    known = made[-1] == 0
+    assert 0.2 < known.mean() < 1.0
+    assert (relative_gaps(found)[known] <= 1e-3).all()
+    # By the scores in float64 less is allowed for rounding: no bound is better.
+    assert (found[known, 0] >= true[known, 0]).all()
+    assert (found[known, 1] <= true[known, 1]).all()
+    np.testing.assert_allclose(found[~known, :2], true[~known, :2], rtol=1e-12)
+    # What may be wrong by more than the gap proves nothing.
+    strict = dataclasses.replace(problems, enough=1e-9)
+    again = strict.bounds(c, scores, b, 1, never)
+    np.testing.assert_allclose(again[:, :2], true[:, :2], rtol=1e-12)
+    assert (made[-1] > 0).all()
+
+
 def test_places_that_count_have_alpha_or_perhaps_a_loss(monkeypatch):
     # As many problems as two threads share, whatever is asked of each row.
     monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
@@ -142,7 +207,7 @@ def test_places_that_count_have_alpha_or_perhaps_a_loss(monkeypatch):
     problems = many(X, group, RBF, C, groups=path)
     c, scores, b = solved(problems, tol=1e-6)
     given = c, scores, Line(b, None)
-    places, (left, _, errors), exact = problems._scores(*given, 1, never)
+    places, (left, _, errors), exact, _ = problems._scores(*given, 1, never)
     kept = problems.samples.kept_errors(problems.rows, c, problems.starts)
     margins = problems.y * (scores + np.repeat(b, problems.sizes))
     size = 1.0 + np.abs(scores) + np.repeat(np.abs(b), problems.sizes)
@@ -216,7 +281,7 @@ def test_rounding_of_a_margin_is_no_safety(monkeypatch):
     problems = many(X, group, RBF, C, groups=[(0, 1)])
     c = np.array([1e-30, 0.0, 0.0, 0.0, -1e-30])
     scores, b = np.full(5, -1e-20), np.ones(1)
-    _, _, matters = problems._scores(c, scores, Line(b, None), 1, never)
+    _, _, matters, _ = problems._scores(c, scores, Line(b, None), 1, never)
     assert matters.all()
 
 

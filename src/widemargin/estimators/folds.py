@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
 from widemargin.estimators.batch import batched, form, memory_for, samples_for
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
@@ -45,7 +46,8 @@ class Folds:
     Cs : ndarray (C,), rising
     coefficients : ndarray (folds, m, r, C)
         y alpha, in the layout of `Expansion`: r = c - 1 for pairs of c classes.
-    b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps
+    b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps: by
+        kernel values in float32, where these prove one that is small enough
     ended : bool ndarray (folds, problems, C), whether no limit ended a problem
     wins, losses : int ndarray (folds, m, C)
         How many problems of its class say a row that is held out belongs to it, and how
@@ -254,37 +256,44 @@ def _go_on(
 def _problems(found: Folds, some: range) -> ManyProblems:
     """Some binary problems: for each the folds, and for each of these the C."""
     training, samples = found.training, found.samples
-    points = len(found.weights), len(found.Cs)
-    sizes = np.repeat(_sizes(found, some), points[0] * points[1])
-    ends = np.cumsum(sizes)
-    is_doubled, groups, end = found.is_doubled, [], 0
-    y, C, q = (np.empty(ends[-1] if used else 0) for used in (True, True, is_doubled))
-    for k in some:
-        own = _groups(found, k, len(samples.count))
-        rows = samples.rows_of(own)
-        groups.append(np.tile(own, points[0] * points[1]))
-        begin, end = end, end + points[0] * points[1] * len(rows)
-        places = [values[begin:end].reshape(*points, -1) for values in (y, C)]
-        places[0][:] = _signs(found, k, rows)
-        weights = found.weights[:, np.newaxis, rows]
-        np.multiply(weights, found.Cs[:, np.newaxis], out=places[1])
-        if is_doubled:
-            q[begin:end].reshape(*points, -1)[:] = found.recipes[k].q
-    n_groups = len(groups[0]) // (points[0] * points[1])
-    after = np.arange(len(sizes)) - 1
+    groups = [_groups(found, k, len(samples.count)) for k in some]
+    rows = [samples.rows_of(own) for own in groups]
+    signs = [_signs(found, k, own) for k, own in zip(some, rows, strict=True)]
+    sizes, count = _sizes(found, some), len(found.weights) * len(found.Cs)
+    q: Any = 1.0
+    if found.is_doubled:
+        widths: list[Any] = [found.recipes[k].q for k in some]
+        q = np.concatenate([np.tile(own, count) for own in widths])
+    places = int(count * sizes.sum())
+    all_rows, y, C = np.empty(places, np.int64), np.empty(places), np.empty(places)
+    _core.lay_out(
+        np.cumsum(sizes),
+        np.concatenate(rows),
+        np.concatenate(signs),
+        found.weights,
+        found.Cs,
+        all_rows,
+        y,
+        C,
+        n_threads(training.rows.options.get("n_jobs")),
+    )
+    ends = np.cumsum(np.repeat(sizes, count))
+    after = np.arange(len(ends)) - 1
     after[:: len(found.Cs)] = -1
     loss, intercept = form(training)
     return ManyProblems(
         samples,
-        np.concatenate(groups),
-        np.arange(1, len(sizes) + 1) * n_groups,
+        np.repeat(groups, count, axis=0).ravel(),
+        np.arange(1, len(ends) + 1) * len(groups[0]),
         ends,
         y,
         C,
         loss,
         intercept,
         after,
-        q if is_doubled else 1.0,
+        q,
+        known_rows=all_rows,
+        enough=training.limits.tol,
     )
 
 

@@ -65,7 +65,9 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
     gammas_ : ndarray (gammas,)
     scores_ : ndarray (folds, gammas, C)
     path_ : ndarray (folds, gammas, C), the certified relative gap of each point: the
-        largest of its binary problems
+        largest of its binary problems. An upper bound: where kernel values in float32
+        and the bounds of their errors prove it to be below ``tol``, none are made in
+        float64. That of the last fit, ``dual_gap_``, is by float64.
     best_score_ : float, mean score of the best point
     best_estimator_ : SVC, the best point trained on all rows. Its attributes are those
         of this estimator too: ``dual_gap_``, ``support_vectors_``, ``solutions_``, ...

@@ -61,7 +61,7 @@ class SVRCV(SelectedRegressor):
     gammas_ : ndarray, as numbers
     scores_ : ndarray (folds, gammas, epsilons, C)
     path_ : ndarray (folds, gammas, epsilons, C), the certified relative gap of each
-        point
+        point: an upper bound, as of `SVCCV`
     best_score_ : float, mean score of the best point
     best_estimator_ : SVR, the best point trained on all rows. Its attributes are those
         of this estimator too: ``dual_coef_``, ``dual_gap_``, ``solution_``, ...

@@ -42,8 +42,11 @@ Index = NDArray[np.int64]
 # them sparse, and 3,000 rows of 20,000 columns and 60 nonzeros 1.0 s in place of 2.6.
 MOST_BYTES = 256 << 20
 # Errors of sums of float32 values: see `ValueBounds.sums_by_part`. Weights, values and
-# products that are too small for float32 are lost beside.
-KEPT_TERMS = gamma_n(TOGETHER + 2, SINGLE), 2.0, 0.0
+# products that are too small for float32 are lost beside. Sums may be so many times as
+# long, in weights and in terms, as those of the coefficients that there are at last.
+LONGEST = _core.LONGEST
+KEPT_TERMS = LONGEST * gamma_n(TOGETHER + 2, SINGLE), 2.0 * LONGEST**2, 0.0
+KEPT_LOST = LONGEST * FLUSHED
 # The same of float64.
 EXACT_TERMS = 0.0, 1.0, 4.0 * STRIP
 
@@ -86,6 +89,7 @@ class Grouped(ABC):
         self.order = np.argsort(group, kind="stable")
         self.count = np.bincount(group)
         self.first = np.cumsum(self.count) - self.count
+        self._filled = np.empty(0)
 
     def rows_of(self, groups: Index) -> Index:
         """The rows of some groups, one group after the other."""
@@ -93,6 +97,12 @@ class Grouped(ABC):
         ends = (first + self.count[groups]).tolist()
         parts = [order[a:b] for a, b in zip(first.tolist(), ends, strict=True)]
         return np.concatenate(parts)
+
+    def filled(self, value: float, count: int) -> Vector:
+        """So many times a number: one array for calls that follow each other."""
+        if len(self._filled) < count or self._filled[0] != value:
+            self._filled = np.full(count, value)
+        return self._filled[:count]
 
     @functools.cached_property
     def _strips(self) -> Index:
@@ -252,12 +262,12 @@ class Grouped(ABC):
 
         Sums are over the places of each problem, which begin at ``starts``.
         """
-        return self._single.sums_by_part(rows, c, starts, KEPT_TERMS, FLUSHED)
+        return self._single.sums_by_part(rows, c, starts, KEPT_TERMS, KEPT_LOST)
 
     @functools.cached_property
     def kept_bounds(self) -> tuple[float, Vector, Vector, float, float, float, float]:
         """What `kept_errors` goes by, as the core takes it."""
-        return *self._single.core, *KEPT_TERMS, FLUSHED
+        return *self._single.core, *KEPT_TERMS, KEPT_LOST
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of scores by float64 values, at each place."""

@@ -42,6 +42,8 @@ INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 # All places get exact scores where that takes no more multiplications than these: 0.3
 # ms.
 ALL_PLACES = 1e6
+# Places that are looked at first, where there are many.
+SOME_PLACES = 1 << 12
 
 
 class Line(NamedTuple):
@@ -94,6 +96,11 @@ class ManyProblems:
     X : ndarray or CSR array (m, n) or None, default=None
         The rows, where the kernel is their products and answers are weights of the
         columns: then bounds are those of weights.
+    known_rows : int ndarray or None, default=None
+        The row at each place; None: they are looked up.
+    enough : float, default=0.0
+        The relative gap that scores in float32 may prove, by the bounds of their
+        errors: then none are made in float64. Not of problems that have a mass.
     """
 
     samples: Grouped
@@ -109,6 +116,8 @@ class ManyProblems:
     mass: Vector | None = None
     begin_at: Vector | None = None
     X: Any = None
+    known_rows: Index | None = None
+    enough: float = 0.0
 
     @functools.cached_property
     def starts(self) -> Index:
@@ -129,16 +138,9 @@ class ManyProblems:
     @functools.cached_property
     def rows(self) -> Index:
         """The row at each place."""
-        if self._runs is None:
-            return self.samples.rows_of(self.groups)
-        out, groups = np.empty(self.ends[-1], np.int64), self._groups
-        begin = 0
-        for first, last in itertools.pairwise([0, *self._runs.tolist()]):
-            end = self.ends[last - 1]
-            own = out[begin:end].reshape(last - first, -1)
-            own[:] = self.samples.rows_of(groups[first])
-            begin = end
-        return out
+        if self.known_rows is not None:
+            return self.known_rows
+        return self.samples.rows_of(self.groups)
 
     @functools.cached_property
     def _runs(self) -> Index | None:
@@ -205,7 +207,9 @@ class ManyProblems:
     @functools.cached_property
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
         """Labels, C and q of each place, and the mass of each problem."""
-        q = np.full(len(self.y), self.q) if np.ndim(self.q) == 0 else self.q
+        q: Any = self.q
+        if np.ndim(q) == 0:
+            q = self.samples.filled(q, len(self.y))
         none = np.full(len(self.ends), np.nan)
         return self.y, self.C, np.asarray(q), none if self.mass is None else self.mass
 
@@ -230,6 +234,7 @@ class ManyProblems:
             q=self.q if np.ndim(self.q) == 0 else np.asarray(self.q)[places],
             mass=None if self.mass is None else self.mass[chosen],
             begin_at=c[places],
+            known_rows=None,
         )
 
     def start(self) -> Vector:
@@ -340,14 +345,17 @@ class ManyProblems:
         stop: Callable[[], bool],
     ) -> Vector:
         """The same, where numbers may leave the range without a warning."""
-        squares = None
+        squares, known = None, None
         if self.X is None:
-            places, found, exact = self._scores(c, scores, line, threads, stop)
+            asked = c, scores, line, threads, stop
+            places, found, exact, known = self._scores(*asked)
         else:
             places, exact = self._places, np.ones(len(c), bool)
             values, errors, squares = self._scores_of_weights(c)
             found = c, values, errors
         bounds = self._bounds(places, found, exact, line, squares)
+        if known is not None:
+            bounds = np.where(np.isinf(known[:, :1]), bounds, known)
         if self.mass is not None:
             costs = self._mass_errors(np.abs(c), *found[1:])
             bounds[:, 1] -= costs
@@ -448,31 +456,35 @@ class ManyProblems:
         line: "Line",
         threads: int,
         stop: Callable[[], bool],
-    ) -> tuple["Places", tuple[Vector, Vector, Vector], NDArray[np.bool_]]:
+    ) -> tuple["Places", tuple[Vector, Vector, Vector], NDArray[np.bool_], Vector]:
         """Places that count, c, scores and bounds of their errors there; which count.
 
         Scores are made again in float64 where alpha > 0, or where there is a loss or
         could be one by the error that a score has at most. Other places add nothing to
-        the bounds: they are left out, unless sums of alpha are given.
+        the bounds: they are left out, unless sums of alpha are given. So are all places
+        of problems whose gap is small ``enough`` by the scores as they are: last come
+        the bounds of these, infinite ones of others, (t, 4).
         """
         samples, counted = self.samples, self.counted(c)
         exact = samples.exact_bounds
-        made = np.count_nonzero(c) * self.sizes.max() * samples.cost
-        few = bool(made <= ALL_PLACES)
-        known = exact if few else samples.kept_bounds
+        most = ALL_PLACES / (self.sizes.max() * samples.cost)
+        few = all(np.count_nonzero(part) <= most for part in (c[:SOME_PLACES], c))
+        known, enough = (exact, 0.0) if few else (samples.kept_bounds, self.enough)
         rho = np.zeros(len(line.b)) if line.rho is None else line.rho
-        more = (c, scores, line.b), rho, counted, few, threads
+        kind = not self.loss.is_bounded, INTERCEPTS[self.intercept]
+        proven = np.empty((len(self.ends), 4))
+        more = (c, scores, line.b), rho, counted, few, *kind, enough, proven, threads
         asked: tuple[Any, ...] = known, exact, *self._places, *more
         found = _core.find_places(*asked)
         ends, rows, data, at, left, errors, support = found
         values = samples.exact(support, (rows, ends), threads, stop, self._runs)
         if self.mass is None:
             every = np.ones(len(at), bool)
-            return Places(ends, rows, data), (left, values, errors), every
+            return Places(ends, rows, data), (left, values, errors), every, proven
         f, matters = scores.copy(), np.zeros(len(c), bool)
         f[at], matters[at] = values, True
         errors = samples.exact_errors(self.rows, counted, self.starts)
-        return self._places, (c, f, errors), matters
+        return self._places, (c, f, errors), matters, proven
 
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.
