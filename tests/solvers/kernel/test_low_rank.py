@@ -1,5 +1,6 @@
 """Kernel matrices of low rank: an interior point on a factor, proved by the kernel."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from widemargin.features.partial_cholesky import PartialCholesky, largest
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
+from widemargin.solvers.kernel.hulls import lightened
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
 from widemargin.solvers.kernel.low_rank import UnitRows, features_of, products_of
 from widemargin.solvers.kernel.vertex import ToVertex
@@ -276,3 +278,38 @@ def test_a_try_that_misses_its_gap_is_followed_by_a_nearer_one(monkeypatch):
     assert solution.status == "solved"
     # Twice what the first try came after; without it they take twice as many alone.
     assert solution.trace[-1].details["inner_steps"] < 600 * len(y)
+
+
+def mixed(m, seed=0):
+    """Two Gaussians in the plane, whose labels are drawn."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(m) < 0.5, -1.0, 1.0)
+    return rng.normal(size=(m, 2)) + 0.7 * y[:, np.newaxis], y
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+def test_an_inner_point_is_no_end_before_its_slopes_are_met(tol):
+    """With light multipliers products are small where it begins."""
+    X, y = mixed(300)
+    K = Kernel("rbf", gamma=0.1)(X, X)
+    E, upper = indicators((y > 0, y < 0), 300), np.where(y > 0, 1.0, 0.0)
+    sums = np.array([9.0, -9.0])
+    method = Method(Boxed(Dense(K), np.zeros(300), upper - 1.0, upper, E, sums))
+    begin = lightened(method.begin())
+    at = method.run(begin, lambda objective: tol * 1e-2 * abs(objective) / 300)
+    first, last = (0.5 * c @ K @ c for c in (begin.c, at.c))
+    assert last <= 1e-6 * first
+
+
+@pytest.mark.parametrize(
+    ("m", "seed", "nu"), [(500, 0, 0.24), (1000, 2, 0.33), (500, 3, 0.24)]
+)
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+def test_machines_that_hardly_have_a_margin_take_one_inner_point(m, seed, nu, tol):
+    """Their optimum is a share of 1e-13 of what it could be."""
+    X, y = mixed(m, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = NuSVC(nu=nu, gamma=0.1, tol=tol).fit(X, y).solution_
+    assert found.status in ("solved", "no_margin")
+    assert found.trace[-1].iteration <= 6
