@@ -141,6 +141,9 @@ def write_svmlight(
 KERNEL_STRIP: int
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
+MANY_FREE: int
+FAR_OFF: float
+OF_VISIT: float
 
 class Strips32: ...
 class Strips64: ...
