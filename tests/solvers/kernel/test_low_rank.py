@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.linalg.lapack import dpstrf
 
 from widemargin import Kernel, NuSVC, Problem, solve
 from widemargin.data.memory import as_rows
@@ -14,7 +15,13 @@ from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
 from widemargin.solvers.kernel.hulls import lightened
-from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
+from widemargin.solvers.kernel.inner_points import (
+    Boxed,
+    Dense,
+    Factored,
+    Method,
+    indicators,
+)
 from widemargin.solvers.kernel.low_rank import UnitRows, features_of, products_of
 from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.system.threads import _blas_threads
@@ -301,15 +308,25 @@ def test_an_inner_point_is_no_end_before_its_slopes_are_met(tol):
     assert last <= 1e-6 * first
 
 
-@pytest.mark.parametrize(
-    ("m", "seed", "nu"), [(500, 0, 0.24), (1000, 2, 0.33), (500, 3, 0.24)]
-)
-@pytest.mark.parametrize("tol", [1e-2, 1e-4])
-def test_machines_that_hardly_have_a_margin_take_one_inner_point(m, seed, nu, tol):
-    """Their optimum is a share of 1e-13 of what it could be."""
-    X, y = mixed(m, seed)
+def test_systems_with_free_rows_are_solved_to_the_last_digits():
+    """Their solutions are small differences; improved once they leave 2e-9."""
+    X, _ = mixed(300)
+    L, order, rank, _ = dpstrf(Kernel("rbf", gamma=0.1)(X, X), tol=1e-13, lower=True)
+    Z = np.empty((300, rank))
+    Z[order - 1] = np.tril(L[:, :rank])
+    d = np.where(np.arange(300) % 4, 1e-2, 1e-9)
+    H = Factored(Z)
+    right = H.times(np.random.default_rng(0).normal(size=300)) + d
+    x = H.factored(d)(right)
+    left = right - H.times(x) - d * x
+    assert np.linalg.norm(left) <= 1e-11 * np.linalg.norm(right)
+
+
+@pytest.mark.parametrize(("m", "nu"), [(500, 0.2), (500, 0.24), (1000, 0.33)])
+def test_machines_that_hardly_have_a_margin_take_one_inner_point(m, nu):
+    X, y = mixed(m)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = NuSVC(nu=nu, gamma=0.1, tol=tol).fit(X, y).solution_
+        found = NuSVC(nu=nu, gamma=0.1, tol=1e-2).fit(X, y).solution_
     assert found.status in ("solved", "no_margin")
-    assert found.trace[-1].iteration <= 6
+    assert found.trace[-1].iteration <= 3

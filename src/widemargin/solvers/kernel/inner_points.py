@@ -36,9 +36,10 @@ MOST_STEPS, TO_BOUND, LEAST_STEP = 60, 0.99, 1e-6
 END = 1e-9
 # Shares of the sums that leave room to both sides.
 ROOM = 1e-9
-# Solutions that are differences of vectors so many times as long are improved, so often
-# (machines near the least nu with a margin, 500 and 1,000 rows: once 240 to 880 ms, as
-# slopes of 1e-9 stay, twice 60 to 130; three times: the same).
+# Solutions that are differences of vectors so many times as long are improved so often.
+# (Once: 0.7 to 1.5 of the time, three times: 0.6 to 1.3, benchmarks/core/untuned.py;
+# once leaves slopes of 1e-9, with which machines near their least nu take up to 40
+# working sets in place of 2.)
 CANCELS, IMPROVED = 1e3, 2
 # Rows that are multiplied at a time: they stay in the second-level cache.
 ROWS = 512
