@@ -17,6 +17,12 @@
 
 namespace widemargin {
 
+// One factor of all free variables (free_rows.py) may end a problem sooner: of up to so many, while
+// the gap is so many times what is asked for, and where so many multiplications for each visit of a
+// variable by pair steps that is to come are more than it takes.
+constexpr std::size_t kManyFree = 8192;
+constexpr double kFarOff = 10, kOfVisit = 20;
+
 // Group g has the samples first[g] .. first[g] + count[g] - 1 of `rows`, in this order, and begins
 // with the strip strip[g]; strip.back() is the number of all strips.
 struct Groups {

@@ -305,6 +305,9 @@ std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
 
 void bind_batch(nb::module_& m) {
   m.attr("LONGEST") = widemargin::KeptScores::kLongest;
+  m.attr("MANY_FREE") = widemargin::kManyFree;
+  m.attr("FAR_OFF") = widemargin::kFarOff;
+  m.attr("OF_VISIT") = widemargin::kOfVisit;
   m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(), "exact_form"_a,
         "exact"_a, "norms"_a.noconvert(), "group"_a.noconvert(), "group_end"_a.noconvert(),

@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "batch.hpp"
 #include "crew.hpp"
 #include "gathered.hpp"
 #include "kernel_rows.hpp"
@@ -35,12 +36,11 @@ constexpr std::size_t kStripsAtOnce = 8;
 constexpr std::size_t kHugePage = 1 << 21;
 // The share of a working set that stays. (0.5: as long, 0.7: 1.1 times, on 4,000 and 8,000 rows.)
 constexpr double kKept = 0.3;
-// Where one factor of all free variables ends it sooner, which others make (free_rows.py): more
-// than a set holds, with a gap from which on few come or leave, and so many times what is asked
-// for. A third of its multiplications takes as long as visits of variables by pair steps; so many
-// are to come, as gaps fall by a factor each. It takes 64 bytes an entry, with what is around it.
-constexpr std::size_t kFewFree = 4096, kManyFree = 8192, kOfFactor = 64;
-constexpr double kNearEnd = 0.02, kFarOff = 10, kOfVisit = 20;
+// Where one factor of all free variables does (batch.hpp): more than a set holds, with a gap from
+// which on few come or leave. Gaps fall by a factor each, which tells the visits to come. It takes
+// 64 bytes an entry, with what is around it.
+constexpr std::size_t kFewFree = 4096, kOfFactor = 64;
+constexpr double kNearEnd = 0.02;
 
 // Where positions of a problem lie: runs of whole strips, and the row of each in the batch.
 struct Places {

@@ -779,7 +779,7 @@ MUTATIONS = [
     Mutation(
         "many problems: the order of rows",
         "many.py",
-        'return np.argsort(copy * m + self.rows, kind="stable")',
+        'return (copy * m + self.rows).argsort(kind="stable")',
         "return np.arange(len(self.rows))",
         MANY,
     ),
@@ -793,8 +793,8 @@ MUTATIONS = [
     Mutation(
         "many problems: labels",
         "batch.py",
-        "np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)",
-        "np.where(flat == np.repeat(positive, sizes), -1.0, 1.0)",
+        "np.where(flat == positive.repeat(sizes), 1.0, -1.0)",
+        "np.where(flat == positive.repeat(sizes), -1.0, 1.0)",
         BATCH,
     ),
     Mutation(
@@ -1013,8 +1013,8 @@ MUTATIONS = [
     Mutation(
         "low rank: solutions that cancel are improved",
         "inner_points.py",
-        "if is_rough:",
-        "if not is_rough:",
+        "IMPROVED if is_rough else 0",
+        "0 if is_rough else IMPROVED",
         LOW_RANK,
     ),
     Mutation(
@@ -1060,10 +1060,10 @@ MUTATIONS = [
         HULLS,
     ),
     Mutation(
-        "many problems: pair steps go on where hulls do not meet",
+        "many problems: no other solver where hulls do not meet",
         "batch.py",
-        "again([k for k in hopeless if k not in met], hopeless=GIVEN_UP)",
-        "again([k for k in hopeless if k not in met], is_end=True)",
+        "if _meets(problems, k, ends.c, limits, memory)",
+        "if _meets(problems, k, ends.c, limits, memory) or True",
         HULLS,
     ),
     Mutation(

@@ -11,6 +11,7 @@ import functools
 import importlib
 import tempfile
 import time
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ from widemargin import (
     EnclosingBall,
     Kernel,
     LinearSVC,
+    NuSVC,
     Problem,
     open_rows,
     solve,
@@ -128,6 +130,13 @@ CONSTANTS = (
     Constant(KERNEL + "low_rank", "LEAST_RANK", (10.0, 250.0), "low rank"),
     Constant(KERNEL + "low_rank", "HOPELESS", (0.0, 1e-9, 1e-5), "no margin"),
     Constant(KERNEL + "hulls", "FEW", (100, 1000), "no margin"),
+    Constant(KERNEL + "hulls", "RESIDUAL", (10.0, 1e3), "hulls"),
+    Constant(KERNEL + "hulls", "LIGHT", (1e-8, 1e-4, 1.0), "hulls"),
+    Constant(KERNEL + "hulls", "SLOW", (0.25, 0.9), "hulls"),
+    Constant(KERNEL + "hulls", "ROOMY", (2, 6), "hulls"),
+    Constant(KERNEL + "inner_points", "IMPROVED", (1, 3), "hulls"),
+    Constant(KERNEL + "batch", "FAR", (0.0, 1e4), "hulls"),
+    Constant(KERNEL + "working_set", "FURTHER", (1, 16), "pairs"),
     Constant("kernels.engines", "KEPT_SAMPLES", (0, 1 << 30), "wide blocks"),
     Constant("kernels.engines", "ROUGH", (256.0, 65536.0), "outliers"),
     Constant(KERNEL + "low_rank", "WIDER", (1, 400, 1600), "plane"),
@@ -390,6 +399,32 @@ def _no_margin(folder):
                 yield lambda problem=problem: solve(problem, tol=1e-4, time_limit=20)
 
 
+def _hulls(folder):
+    """Machines whose hulls meet, hardly meet, or hardly do not, by the batch engine."""
+    rng = np.random.default_rng(0)
+    # A distance of the classes, columns, gamma, and shares of errors.
+    for m, apart, n, gamma, shares in (
+        (1000, 0.0, 2, 0.5, (0.05, 0.2, 0.5)),
+        (3000, 0.0, 2, 0.5, (0.05, 0.2)),
+        (1000, 0.7, 2, 0.1, (0.2, 0.32)),
+        (500, 0.7, 2, 0.1, (0.2, 0.24)),
+        (1000, 0.0, 10, None, (0.05, 0.5)),
+    ):
+        y = np.where(rng.random(m) < 0.5, 1.0, -1.0)
+        X = rng.normal(size=(m, n)) + apart * y[:, np.newaxis]
+        kernel = {"gamma": gamma} if gamma else {"kernel": "linear"}
+        for nu in shares:
+            for tol in (1e-2, 1e-4):
+                machine = NuSVC(nu=nu, tol=tol, time_limit=20, **kernel)
+
+                def run(machine=machine, X=X, y=y):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        return machine.fit(X, y).status_
+
+                yield run
+
+
 def _many_rows(folder):
     """The squared hinge of so many rows that a sample begins."""
     rng = np.random.default_rng(0)
@@ -513,6 +548,7 @@ PROBLEMS = SHARED | {
     "low rank": _low_rank,
     "plane": _plane,
     "no margin": _no_margin,
+    "hulls": _hulls,
     "many rows": _many_rows,
     "wide blocks": _wide_blocks,
     "outliers": _outliers,

@@ -141,6 +141,9 @@ KERNEL_STRIP: int
 LONGEST: float
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
+MANY_FREE: int
+FAR_OFF: float
+OF_VISIT: float
 
 class Strips32: ...
 class Strips64: ...

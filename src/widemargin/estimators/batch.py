@@ -80,7 +80,7 @@ def solve_batch(training: Training) -> dict[int, Solution]:
 
 def _kernel_batch(training: Training) -> dict[int, Solution]:
     """The same, with equal samples as they are."""
-    chosen = batched(training, may_curve=True)
+    chosen = _small(training)
     if not chosen:
         return {}
     try:
@@ -363,8 +363,11 @@ def batched(training: Training, copies: int = 1, may_curve: bool = False) -> lis
     each.
     """
     suits = _suits(training, may_curve=may_curve)
-    if training.recipe.kernel is None or not suits:
-        return []
+    return _small(training, copies) if training.recipe.kernel and suits else []
+
+
+def _small(training: Training, copies: int = 1) -> list[int]:
+    """The problems that are small enough."""
     is_asked, largest = training.recipe.solver == NAME, _largest(training, copies)
     if training.sizes.max() <= (largest if is_asked else MOST_ROWS_ALONE):
         return list(range(len(training.tasks)))
@@ -450,13 +453,13 @@ def _problems(training: Training, samples: Grouped, chosen: list[int]) -> ManyPr
     ]
     sizes = np.array([len(group) for group in groups])
     flat = np.fromiter(itertools.chain.from_iterable(groups), np.int64)
-    positive = [task.positive for task in tasks]
-    ends, count = np.cumsum(sizes), samples.count[flat]
+    positive = np.array([task.positive for task in tasks])
+    ends, count = sizes.cumsum(), samples.count[flat]
     C: Any = training.C
     C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
-    signs = np.where(flat == np.repeat(positive, sizes), 1.0, -1.0)
+    signs = np.where(flat == positive.repeat(sizes), 1.0, -1.0)
     loss, intercept = form(training)
-    places, y = np.cumsum(count)[ends - 1], np.repeat(signs, count)
+    places, y = count.cumsum()[ends - 1], signs.repeat(count)
     return ManyProblems(
         samples,
         flat,
@@ -479,9 +482,9 @@ def _masses(
     nu = training.recipe.nu
     if nu is None:
         return None
-    parts = np.split(y, ends[:-1]), np.split(C, ends[:-1])
     copies = 1 if training.recipe.q is None else 2
-    return np.array([nu_mass(nu, *pair, copies) for pair in zip(*parts, strict=True)])
+    parts = itertools.starmap(slice, itertools.pairwise([0, *ends.tolist()]))
+    return np.array([nu_mass(nu, y[part], C[part], copies) for part in parts])
 
 
 def _over_all(

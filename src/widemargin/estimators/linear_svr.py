@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.row_vector import RowVector
@@ -13,7 +13,7 @@ from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -191,7 +191,7 @@ def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Rec
     epsilon, loss = float(regressor.epsilon), loss_name(regressor)
     intercept = intercept_of(regressor)
 
-    def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+    def _make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
         return regression_problem(rows, target, C, epsilon, loss, intercept)
 
     def _at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def without_margin(
         told = _told([pairs[k] for k in zero], len(solutions), nu, reason)
         for k in zero:
             ended = Status.NO_MARGIN
-            solutions[k] = dataclasses.replace(solutions[k], status=ended, message=told)
+            solutions[k] = solutions[k].changed(status=ended, message=told)
     return dataclasses.replace(fit, solutions=solutions)
 
 
@@ -33,7 +33,7 @@ def _in_nu(solution: Solution) -> Solution:
     said = solution.message
     for words, of_nu in _WORDS.items():
         said = said.replace(words, of_nu)
-    return dataclasses.replace(solution, message=said)
+    return solution.changed(message=said)
 
 
 def _is_zero(solution: Solution) -> bool:

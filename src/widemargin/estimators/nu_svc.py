@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import iterations
@@ -32,7 +32,7 @@ from widemargin.estimators.probability import (
     ProbabilityMixin,
     check_probability,
 )
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -248,7 +248,7 @@ class NuSVC(ProbabilityMixin):
         nu = float(self.nu)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
-        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
             return nu_problem(rows, y, C, nu, **options)
 
         point = functools.partial(kernel_point, kernel)
@@ -273,10 +273,10 @@ class NuSVC(ProbabilityMixin):
 
     def _refuse_infeasible(self, training: Training) -> None:
         """Refuse a nu that a class of too few rows does not allow."""
-        C = np.broadcast_to(training.C, len(training.index))
+        C = training.C if np.ndim(training.C) else None  # without weights C is 1
         total = np.bincount(training.index, C, len(self.classes_)).tolist()
         # The smallest and the largest class have the least.
-        most = largest_nu([1, -1], [min(total), max(total)])
+        most = largest_nu(min(total), max(total))
         if self.nu > most * (1.0 + 1e-12):
             told = np.floor(most * PARTS_TOLD) / PARTS_TOLD
             expected = (
@@ -299,8 +299,7 @@ def _divided(solution: Solution) -> Solution:
     """The solution divided by its rho, if there is a margin: what predicts."""
     if not solution.rho > 0.0 or solution.status is Status.NO_MARGIN:
         return solution
-    return dataclasses.replace(
-        solution,
+    return solution.changed(
         alpha=solution.alpha / solution.rho,
         w=solution.w / solution.rho,
         b=solution.b / solution.rho,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.functions import function_point
@@ -13,7 +13,7 @@ from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
 from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.svr import SVR
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -184,7 +184,7 @@ class NuSVR(SVR):
         nu = float(self.nu)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
-        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
             return nu_regression_problem(rows, target, C, nu, **options)
 
         def at(rows: Rows, w: Vector, b: float) -> dict[str, Any]:

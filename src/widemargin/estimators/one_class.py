@@ -39,6 +39,7 @@ from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import (
     Recipe,
+    Signs,
     Training,
     Vector,
     limits_of,
@@ -360,7 +361,7 @@ class OneClassSVM(
         nu = float(self.nu)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
-        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
             return nu_problem(rows, y, C, nu, **options)
 
         at = functools.partial(_point, kernel, nu, weights)

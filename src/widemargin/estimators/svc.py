@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import check_form, iterations
@@ -25,7 +25,13 @@ from widemargin.estimators.probability import (
     ProbabilityMixin,
     check_probability,
 )
-from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
+from widemargin.estimators.training import (
+    Recipe,
+    Signs,
+    Training,
+    Vector,
+    linear_recipe,
+)
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -317,7 +323,7 @@ class SVC(ProbabilityMixin):
     def _recipe_with(self, kernel: Kernel) -> Recipe:
         """Problems with a kernel whose gamma is a number."""
 
-        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
             options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
             return Problem(rows, y, C, self.loss, self.intercept, **options)
 

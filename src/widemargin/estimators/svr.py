@@ -5,8 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
@@ -26,7 +25,7 @@ from widemargin.estimators.low_rank import Mapping, check_rank
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -223,7 +222,7 @@ class SVR(Regressor):
         loss = loss_name(self)
         options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
 
-        def make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
             form = epsilon, loss, self.intercept
             return regression_problem(rows, target, C, *form, **options)
 

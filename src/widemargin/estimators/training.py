@@ -27,6 +27,7 @@ from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
 
 Vector = NDArray[np.float64]
+Signs = NDArray[np.int8]  # made once: to evaluate it in a fit would take 10 us
 # Without dual variables: those of the slopes of the losses.
 StartPoint = tuple[Vector | None, Vector, float]
 
@@ -57,7 +58,7 @@ class Recipe:
         a kernel are.
     """
 
-    make: Callable[[Rows, NDArray[np.int8], ArrayLike], Problem]
+    make: Callable[[Rows, Signs, ArrayLike], Problem]
     at: Callable[[Rows, Vector, float], dict[str, Any]]
     solver: str | Solver
     kernel: Kernel | None = None
@@ -75,7 +76,7 @@ class Recipe:
 def linear_recipe(loss: str, intercept: str, solver: str | Solver) -> Recipe:
     """Problems that are linear in the columns of their rows."""
 
-    def _make(rows: Rows, y: NDArray[np.int8], C: ArrayLike) -> Problem:
+    def _make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
         return Problem(rows, y, C, loss, intercept)
 
     return Recipe(_make, _weights, solver, form=(loss, intercept))
@@ -185,7 +186,7 @@ class Training:
         pairs = [(one.positive, one.negative) for one in self.tasks]
         return np.array([m if j is None else counts[i] + counts[j] for i, j in pairs])
 
-    def signs(self, k: int) -> NDArray[np.int8]:
+    def signs(self, k: int) -> Signs:
         """Its labels."""
         chosen = self.chosen(k)
         if isinstance(self.index, RowVector):

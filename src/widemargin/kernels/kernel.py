@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -124,7 +124,7 @@ class Kernel:  # numpydoc ignore=PR02
         if not isinstance(self.gamma, str):
             return self
         if self.name not in PARAMETERS:
-            return replace(self, gamma=1.0)  # has none
+            return self._with_gamma(1.0)  # has none
         n = rows.shape[1]
         mean, std = rows.moments  # refuses NaN
         if weights is not None:
@@ -140,7 +140,11 @@ class Kernel:  # numpydoc ignore=PR02
             # The mean over all pairs of |x - z|^2 is twice the sum of the variances.
             spread["mean_distance"] = 4.0 * float(np.mean(std**2))
         width = n * spread[self.gamma]
-        return replace(self, gamma=1.0 / width if width > 0 else 1.0)
+        return self._with_gamma(1.0 / width if width > 0 else 1.0)
+
+    def _with_gamma(self, gamma: float) -> "Kernel":
+        """The kernel with another gamma."""
+        return Kernel(self.name, gamma, self.degree, self.coef0)
 
     def __call__(self, A: ArrayLike, B: ArrayLike) -> Vector:
         """Kernel values of all pairs of rows: (k, l) float64.

@@ -125,11 +125,10 @@ def _is_mixed(block: Any) -> bool:
 
 def is_in_core(block: Any) -> bool:
     """Whether the core reads the numbers of a block as they are."""
-    if sparse.issparse(block):
-        return block.data.dtype in (np.float32, np.float64)
-    return (
-        block.dtype in _CORE_TYPES and block.flags.c_contiguous and block.flags.aligned
-    )
+    if isinstance(block, np.ndarray):
+        flags = block.flags
+        return block.dtype in _CORE_TYPES and flags.c_contiguous and flags.aligned
+    return block.data.dtype in (np.float32, np.float64)
 
 
 def gram(
@@ -237,7 +236,7 @@ def row_squares(block: Any) -> Vector:
     """Squares |x_i|^2 of the rows of a block: (k,)."""
     if isinstance(block, SignedBlock):
         return row_squares(block._X) + float(block._intercept)
-    if sparse.issparse(block):
+    if not isinstance(block, np.ndarray):
         out = np.empty(block.shape[0])
         _core.csr_row_squares(_csr(block), out)
         return out
@@ -498,7 +497,7 @@ def in_core(X: Matrix) -> Any:
     By reference; entries of other types than the core knows are copied as float64, and
     dense rows that are not contiguous in C order.
     """
-    if sparse.issparse(X):
+    if not isinstance(X, np.ndarray):
         return _csr(X)
     if is_in_core(X):
         return X

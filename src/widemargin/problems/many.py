@@ -18,6 +18,7 @@ small enough, a problem of its own does better: it has sums in twice the precisi
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -165,9 +166,8 @@ class ManyProblems:
         Where rows are there twice, one copy of all comes after the other.
         """
         m, copies = len(self.samples.order), self.sizes // self.n_samples
-        copy = np.repeat(np.arange(copies.sum()), np.repeat(self.n_samples, copies))
-        # Sorted runs: they are merged.
-        return np.argsort(copy * m + self.rows, kind="stable")
+        copy = np.arange(copies.sum()).repeat(self.n_samples.repeat(copies))
+        return (copy * m + self.rows).argsort(kind="stable")  # merges sorted runs
 
     def count(self, chosen: NDArray[np.bool_]) -> Index:
         """How many places of each problem are chosen: (t,)."""
@@ -201,8 +201,8 @@ class ManyProblems:
     def squares(self) -> Vector:
         """The largest ``|f|^2`` that masses allow: (t,)."""
         squares = np.where(self.C > 0.0, self.samples.diagonal[self.rows], 0.0)
-        largest = np.maximum.reduceat(squares, self.starts)
-        return np.asarray(np.nan_to_num(np.asarray(self.mass)) ** 2 * largest)
+        largest, mass = np.maximum.reduceat(squares, self.starts), self.data[3]
+        return np.asarray(np.where(np.isnan(mass), 0.0, mass) ** 2 * largest)
 
     @functools.cached_property
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
@@ -252,10 +252,13 @@ class ManyProblems:
         if self.mass is None:
             return []
         free, given = self.intercept == "free", []
-        for k in np.flatnonzero(~np.isnan(self.mass)).tolist():
-            own, mass = np.arange(self.starts[k], self.ends[k]), float(self.mass[k])
+        bounds = zip(self.mass.tolist(), self.starts, self.ends, strict=True)
+        for mass, first, last in bounds:
+            if math.isnan(mass):
+                continue
             for sign in (1.0, -1.0) if free else (1.0,):
-                given.append((own[self.y[own] == sign], 0.5 * mass if free else mass))
+                own = first + (self.y[first:last] == sign).nonzero()[0]
+                given.append((own, 0.5 * mass if free else mass))
         return given
 
     def keep_answers(

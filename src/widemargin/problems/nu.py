@@ -26,13 +26,13 @@ def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
 
     ``copies`` says how many rows each sample is.
     """
-    weights, most = _weights(y, C), most_mass(y, C)
-    return min(nu * float(weights.sum()) / copies, most)
+    labels, weights = _labels_and_weights(y, C)
+    return min(nu * float(weights.sum()) / copies, most_mass(labels, weights))
 
 
-def largest_nu(y: ArrayLike, C: ArrayLike) -> float:
-    """The largest nu that the weights of both classes allow."""
-    return min(1.0, most_mass(y, C) / float(_weights(y, C).sum()))
+def largest_nu(least: float, most: float) -> float:
+    """The largest nu that two classes allow whose weights have these sums."""
+    return 2.0 * least / (least + most)
 
 
 def nu_problem(
@@ -85,10 +85,12 @@ def nu_regression_problem(
     )
 
 
-def _weights(y: ArrayLike, C: ArrayLike) -> Vector:
-    """C of each row, where it is not zero."""
-    weights: Vector = np.broadcast_to(np.asarray(C, np.float64), np.shape(y))
-    return weights[weights > 0.0]
+def _labels_and_weights(y: ArrayLike, C: ArrayLike) -> tuple[NDArray[Any], Vector]:
+    """Labels and C of each row, as arrays."""
+    labels, weights = np.asarray(y), np.asarray(C, np.float64)
+    if weights.shape != labels.shape:
+        weights = np.broadcast_to(weights, labels.shape)
+    return labels, weights
 
 
 def most_mass(y: ArrayLike, C: ArrayLike) -> float:
@@ -96,9 +98,8 @@ def most_mass(y: ArrayLike, C: ArrayLike) -> float:
 
     Rounded down: a sum that no alpha has would leave no proof.
     """
-    y = np.asarray(y)
-    weights = np.broadcast_to(np.asarray(C, np.float64), y.shape)
-    if (y > 0).all():
-        return sums.room(_weights(y, weights))
-    sides = (_weights(y[own], weights[own]) for own in (y > 0, y < 0))
-    return 2.0 * min(map(sums.room, sides))
+    labels, weights = _labels_and_weights(y, C)
+    own = labels > 0
+    if own.all():
+        return sums.room(weights)
+    return 2.0 * min(sums.room(weights[own]), sums.room(weights[~own]))

@@ -29,10 +29,9 @@ GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
     """Some alpha with a sum that is given: few rows, most at their bound."""
     room = C if loss.is_bounded else C * (2.0 * total / C.sum())
-    order = np.argsort(np.arange(len(C)) * GOLDEN % 1.0)
-    before = np.cumsum(room[order]) - room[order]
-    alpha = np.zeros(len(C))
-    alpha[order] = np.clip(total - before, 0.0, room[order])
+    order = (np.arange(len(C)) * GOLDEN % 1.0).argsort()
+    own, alpha = room[order], np.empty(len(C))
+    alpha[order] = (total - (own.cumsum() - own)).clip(0.0, own)
     return alpha
 
 

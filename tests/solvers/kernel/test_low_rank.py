@@ -1,9 +1,11 @@
 """Kernel matrices of low rank: an interior point on a factor, proved by the kernel."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.linalg.lapack import dpstrf
 
 from widemargin import Kernel, NuSVC, Problem, solve
 from widemargin.data.memory import as_rows
@@ -12,7 +14,14 @@ from widemargin.features.partial_cholesky import PartialCholesky, largest
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import low_rank
-from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, indicators
+from widemargin.solvers.kernel.hulls import lightened
+from widemargin.solvers.kernel.inner_points import (
+    Boxed,
+    Dense,
+    Factored,
+    Method,
+    indicators,
+)
 from widemargin.solvers.kernel.low_rank import UnitRows, features_of, products_of
 from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.system.threads import _blas_threads
@@ -276,3 +285,48 @@ def test_a_try_that_misses_its_gap_is_followed_by_a_nearer_one(monkeypatch):
     assert solution.status == "solved"
     # Twice what the first try came after; without it they take twice as many alone.
     assert solution.trace[-1].details["inner_steps"] < 600 * len(y)
+
+
+def mixed(m, seed=0):
+    """Two Gaussians in the plane, whose labels are drawn."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(m) < 0.5, -1.0, 1.0)
+    return rng.normal(size=(m, 2)) + 0.7 * y[:, np.newaxis], y
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+def test_an_inner_point_is_no_end_before_its_slopes_are_met(tol):
+    """With light multipliers products are small where it begins."""
+    X, y = mixed(300)
+    K = Kernel("rbf", gamma=0.1)(X, X)
+    E, upper = indicators((y > 0, y < 0), 300), np.where(y > 0, 1.0, 0.0)
+    sums = np.array([9.0, -9.0])
+    method = Method(Boxed(Dense(K), np.zeros(300), upper - 1.0, upper, E, sums))
+    begin = lightened(method.begin())
+    at = method.run(begin, lambda objective: tol * 1e-2 * abs(objective) / 300)
+    first, last = (0.5 * c @ K @ c for c in (begin.c, at.c))
+    assert last <= 1e-6 * first
+
+
+def test_systems_with_free_rows_are_solved_to_the_last_digits():
+    """Their solutions are small differences; improved once they leave 2e-9."""
+    X, _ = mixed(300)
+    L, order, rank, _ = dpstrf(Kernel("rbf", gamma=0.1)(X, X), tol=1e-13, lower=True)
+    Z = np.empty((300, rank))
+    Z[order - 1] = np.tril(L[:, :rank])
+    d = np.where(np.arange(300) % 4, 1e-2, 1e-9)
+    H = Factored(Z)
+    right = H.times(np.random.default_rng(0).normal(size=300)) + d
+    x = H.factored(d)(right)
+    left = right - H.times(x) - d * x
+    assert np.linalg.norm(left) <= 1e-11 * np.linalg.norm(right)
+
+
+@pytest.mark.parametrize(("m", "nu"), [(500, 0.2), (500, 0.24), (1000, 0.33)])
+def test_machines_that_hardly_have_a_margin_take_one_inner_point(m, nu):
+    X, y = mixed(m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = NuSVC(nu=nu, gamma=0.1, tol=1e-2).fit(X, y).solution_
+    assert found.status in ("solved", "no_margin")
+    assert found.trace[-1].iteration <= 3

@@ -66,12 +66,9 @@ LEAST_GAP = 1e-8
 # its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450.
 MOST_EXACTLY = 600
 # Answers with less than so many times the gap that is asked for are near: rounding is
-# in the way, which ends elsewhere.
+# in the way, which ends elsewhere. (0: 0.6 to 3.9 of the time, 1e4: 0.7 to 1.6,
+# benchmarks/core/untuned.py.)
 FAR = 100.0
-# The share of the largest objective there is at which pair steps are given up that have
-# found no margin, where hulls are not seen to meet: one that is smaller asks for more
-# digits than float32 has.
-GIVEN_UP = 3e-8
 # Rows, times the multiplications of a value, that are worth a second thread. Fits of
 # digits took 1.15 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
 # to 460,000 and 0.65 times at 980,000, on two cores that had other work too.
@@ -145,6 +142,20 @@ def solve_many(
     """
     ends = solve_places(problems, limits, memory, threads)
     found = _solutions(problems, ends, limits)
+    if any(solution.status is Status.STALLED for solution in found):
+        _go_on(problems, ends, found, limits, memory, threads)
+    return found
+
+
+def _go_on(
+    problems: ManyProblems,
+    ends: Ends,
+    found: list[Solution],
+    limits: Limits,
+    memory: int,
+    threads: int,
+) -> None:
+    """Go on with problems that are stalled: ``found`` has what comes of it."""
 
     def again(chosen: list[int], **how: Any) -> None:
         """Solve some that are stalled, from where they are."""
@@ -162,14 +173,12 @@ def solve_many(
         is_stalled = [solution.status is Status.STALLED for solution in found]
         return np.flatnonzero(some & is_stalled).tolist()
 
-    hopeless = stalled(_are_hopeless(problems, ends, limits.tol))
-    met = [k for k in hopeless if _meets(problems, k, ends.c, limits, memory)]
+    hopeless = _are_hopeless(problems, ends, limits.tol)
+    met = [k for k in stalled(hopeless) if _meets(problems, k, ends.c, limits, memory)]
     again(met, is_end=True)
-    again([k for k in hopeless if k not in met], hopeless=GIVEN_UP)
     rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
     few = (rows <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
-    again(stalled(few), exactly=True, hopeless=GIVEN_UP)
-    return found
+    again(stalled(few & ~hopeless), exactly=True)
 
 
 def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
@@ -206,7 +215,6 @@ def solve_places(
     threads: int,
     *,
     exactly: bool = False,
-    hopeless: float = HOPELESS,
     is_end: bool = False,
 ) -> Ends:
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
@@ -230,7 +238,7 @@ def solve_places(
             (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
             (limits.tol, most, memory, threads, exactly or not problems.samples.is_fit),
             _Over(limits.deadline),
-            hopeless,
+            HOPELESS,
         )
     b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)

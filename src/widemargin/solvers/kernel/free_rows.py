@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
 from widemargin.numerics.cholesky import cholesky
 from widemargin.solution import Step
 from widemargin.solvers.kernel.inner_points import indicators
@@ -32,12 +33,12 @@ Mask = NDArray[np.bool_]
 
 # The gap from which on it is tried; and how many times the one that is asked for that
 # has to be: what is nearer takes working sets as long.
-NEAR, FAR = 0.1, 10.0
+NEAR, FAR = 0.1, _core.FAR_OFF
 # Multiplications of a factor that take as long as a visit of a variable by a pair step:
-# it pays where as much work of these is to come. (`blocks.hpp` has this, too.)
-OF_VISIT = 20.0
+# it pays where as much work of these is to come.
+OF_VISIT = _core.OF_VISIT
 # Free rows at most: a factor of 8,192 takes 0.5 GB, and 4 s on one core.
-MOST_FREE = 8192
+MOST_FREE = _core.MANY_FREE
 # Columns that border the matrix at most: these take a quarter of the time of a factor.
 MOST_BORDERING = 200
 # Steps with one factor. A run may try so often, each time with a so much smaller gap.

@@ -29,13 +29,9 @@ Sums = Sequence[tuple[Any, float]]
 HOPELESS = 1e-6
 # Rows that are looked at first, and then; the least for each column of the factor, and
 # how many mostly do; the most that are worth it. (First 100: 0.6 to 1.3 of the time,
-# 1000: 0.5 to 1.3, benchmarks/core/untuned.py.)
+# 1000: 0.5 to 1.3; 2 or 6 rows for each column: 0.8 to 7 and 0.8 to 4.8,
+# benchmarks/core/untuned.py.)
 FEW, LEAST, ROOMY, MOST = 300, 2, 3, 2000
-# A share of the rows that is no longer few: a part of them need not meet where all do,
-# and nothing is known after as many steps as all of them take.
-PART = 2 / 3
-# Rows are looked at again if there are so many times as many.
-AGAIN = 1.25
 # Bytes of a kernel value, and of copies of it.
 BYTES = 32
 # The share of what may stay that is aimed at: the rest is for rounding.
@@ -43,13 +39,16 @@ ENOUGH = 0.5
 # Bounds have room for so many times each sum.
 SPARE = 2.0
 # Residuals of the factor may cost so many times what is enough, by a bound that is far
-# above it; below this share of the diagonal they are rounding.
+# above it; below this share of the diagonal they are rounding. (10 and 1000: 0.6 to 1.6
+# of the time, benchmarks/core/untuned.py, and some hulls are not seen to meet.)
 RESIDUAL, ROUNDING = 100.0, 1e-14
 # Multipliers to begin with, as no row has to end at a bound, in units of usual ones (1:
-# 14 steps, 1e-3: 11, 1e-6: 9, 1e-9: 10), and the most steps.
+# 14 steps, 1e-3: 11, 1e-6: 9, 1e-9: 10; 1: 0.9 to 1.9 of the time,
+# benchmarks/core/untuned.py), and the most steps.
 LIGHT, MOST_STEPS = 1e-6, 20
 # A step that leaves more of the objective shows that hulls hardly meet, or do not:
-# where they do it falls to less than a quarter.
+# where they do it falls to less than a quarter. (0.25: 0.8 to 4.6 of the time, 0.9: 0.7
+# to 1.1, benchmarks/core/untuned.py.)
 SLOW = 0.5
 
 
@@ -82,7 +81,7 @@ def common_point(
     """
     c, totals = np.zeros(len(y)), np.array([total for _, total in sums])
     least, count = RESIDUAL * enough / float(totals.sum()) ** 2, FEW
-    most = min(MOST, int(PART * len(y)), math.isqrt(max(0, memory) // BYTES))
+    most = min(MOST, math.isqrt(max(0, memory) // BYTES))
     for _ in range(2):
         each = -(-count // len(sums))
         parts = [_some(own[C[own] > 0.0], C, total, each) for own, total in sums]
@@ -101,7 +100,7 @@ def common_point(
                 return c
             c[J] = 0.0
         count = ROOMY * Z.shape[1]
-        if count <= AGAIN * len(J):
+        if count <= len(J):
             return None
     return None
 
