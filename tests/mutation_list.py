@@ -472,14 +472,14 @@ MUTATIONS = [
     ),
     Mutation(
         "kernel formula: rbf",
-        "kernel_rows.cpp",
+        "kernel_functions.hpp",
         "(x_norm - p * 2) + z_norm",
         "(x_norm - p * 2) - z_norm",
         VALUES,
     ),
     Mutation(
         "kernel formula: distances",
-        "kernel_rows.cpp",
+        "kernel_functions.hpp",
         "decays(p, gamma);",
         "decays(p, -gamma);",
         VALUES,
@@ -493,7 +493,7 @@ MUTATIONS = [
     ),
     Mutation(
         "kernel formula: laplacian",
-        "kernel_rows.cpp",
+        "kernel_functions.hpp",
         "(p + x_norm) + z_norm",
         "(p - x_norm) + z_norm",
         VALUES,
