@@ -443,14 +443,14 @@ MUTATIONS = [
     ),
     Mutation(
         "loss: p norm",
-        "norms.py",
+        "p_norm.py",
         "** (self.p - 1.0))",
         "** self.p)",
         NORMS,
     ),
     Mutation(
         "loss: p norm, from above",
-        "norms.py",
+        "p_norm.py",
         "* (1.0 + 8.0 * (1.0 + self.p) * _EPS)",
         "* (1.0 - 8.0 * (1.0 + self.p) * _EPS)",
         NORMS,
