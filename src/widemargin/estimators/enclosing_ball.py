@@ -32,6 +32,7 @@ from widemargin.estimators.checks import (
 )
 from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
+from widemargin.estimators.outside import lowest_inside, warnings_of
 from widemargin.estimators.support_vectors import (
     TrainingDataMixin,
     keep_support_vectors,
@@ -69,8 +70,6 @@ OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
 RESOLVED = 1e6
 # Relative range within which k(x, x) of a precomputed kernel counts as constant.
 CONSTANT = 1e-9
-# Share by which a share of a sum may be above what its digits say (0.29 of 100 is 29).
-SLACK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -325,7 +324,7 @@ class EnclosingBall(
             ball, weights = self._fit(X, sample_weight)
         tell_end(ball, ball.is_convex)
         if self.C is not None and not self._has_share:
-            for message, kind in _of_outside(self.C, ball, weights):
+            for message, kind in warnings_of(self.C, ball, weights):
                 warnings.warn(message, kind, stacklevel=users_level())
         return self
 
@@ -630,47 +629,3 @@ def _made(ball: Any) -> Model:
 def _longest(rows: Rows) -> float:
     """The length of the longest row."""
     return float(np.sqrt(linalg.row_squares(rows.in_memory()).max()))
-
-
-def lowest_inside(scores: Vector, weights: Vector, share: float) -> float:
-    """The boundary below which at most a share of the scores (m,) is, by weight.
-
-    As large as can be, in the middle between two scores where there is one below; equal
-    scores are on one side.
-    """
-    order = np.argsort(scores, kind="stable")
-    scores, sums = scores[order], np.cumsum(weights[order])
-    first = int(np.searchsorted(sums, share * sums[-1] * (1.0 + SLACK), side="right"))
-    inside = float(scores[first])
-    below = int(np.searchsorted(scores, inside))
-    middle = inside - 0.5 * (inside - float(scores[max(0, below - 1)]))
-    return middle if middle > scores[max(0, below - 1)] else inside
-
-
-def _of_outside(
-    C: float, ball: Ball, weights: Vector
-) -> list[tuple[str, type[Warning]]]:
-    """Warnings of a C that leaves most rows, or all rows, outside of the ball."""
-    if ball.is_empty:
-        return [(_too_small(C, ball, weights), RuntimeWarning)]
-    share = float(weights[ball.distances > ball.rho].sum() / weights.sum())
-    if share > 0.5 and ball.status is Status.SOLVED:
-        return [(_mostly_outside(C, share), UserWarning)]
-    return []
-
-
-def _mostly_outside(C: float, share: float) -> str:
-    """That most rows are outside, and what helps."""
-    return (
-        f"{share:.0%} of the rows lie outside of the ball: C={C:g} is a low price for "
-        "that. Raise C, or set contamination to the share that is to be outside."
-    )
-
-
-def _too_small(C: float, ball: Ball, weights: Vector) -> str:
-    """That C leaves no point inside, and which would."""
-    enough = 0.5 / float((weights * ball.distances).sum())
-    return (
-        f"No point lies inside: C={C:g} is too small, and the radius is 0. It becomes "
-        f"positive at about C={enough:.2g}."
-    )
