@@ -16,11 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels, multiclass
-from widemargin.estimators.callbacks import (
-    Callbacks,
-    CallbackSupportMixin,
-    with_callbacks,
-)
+from widemargin.estimators.callbacks import Callbacks, with_callbacks
 from widemargin.estimators.checks import (
     check_limits,
     fitted_anew,
@@ -30,13 +26,10 @@ from widemargin.estimators.checks import (
     tell_end,
     users_level,
 )
-from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
+from widemargin.estimators.machine import Machine
 from widemargin.estimators.outside import lowest_inside, warnings_of
-from widemargin.estimators.support_vectors import (
-    TrainingDataMixin,
-    keep_support_vectors,
-)
+from widemargin.estimators.support_vectors import keep_support_vectors
 from widemargin.estimators.training import limits_of
 from widemargin.kernels.distances import (
     Distances,
@@ -82,9 +75,7 @@ class _Points:
 
 
 class EnclosingBall(
-    AdvisingMixin,
-    TrainingDataMixin,
-    CallbackSupportMixin,  # type: ignore[misc]
+    Machine,
     OutlierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -266,12 +257,6 @@ class EnclosingBall(
         self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_pairwise(self)
-        return tags
 
     @property
     def coreset_(self) -> NDArray[np.intp]:
