@@ -390,7 +390,7 @@ class EnclosingBall(
 
         Raises
         ------
-        ValueError
+        ValueError, AttributeError
             With another kernel; or the radius is infinite.
         """
         check_is_fitted(self)
@@ -580,6 +580,10 @@ class EnclosingBall(
         return from_products(w, sum(self._meta.values()))
 
 
+class _NoModelError(ValueError, AttributeError):
+    """A ball has no `model_`; so says `hasattr`, which `dir` asks."""
+
+
 def _made(ball: Any) -> Model:
     """The model of a ball: k(x, x) + |c|^2 - 2 sum a_i k(x_i, x) <= -offset inside."""
     kernel, owner, square = ball.kernel_, "EnclosingBall", ball._meta["center_square"]
@@ -587,13 +591,13 @@ def _made(ball: Any) -> Model:
     if kernel.is_named and KERNELS[kernel.name].value == "decay":
         diagonal = 1.0
     if diagonal is None:
-        raise ValueError(
+        raise _NoModelError(
             f"{owner} has a model for kernels with one k(x, x) only (rbf, laplacian, "
             f"chi2; precomputed where that is so). Got the kernel {kernel.name!r}: "
             "pickle or skops keep the estimator."
         )
     if not np.isfinite(ball.radius_):
-        raise ValueError(f"This {owner} has no model: its radius is infinite.")
+        raise _NoModelError(f"This {owner} has no model: its radius is infinite.")
     meta = {"machine": "enclosing_ball", "radius": ball.radius_}
     meta["offset"] = float(ball.offset_)
     meta |= {"dual_gap": ball.dual_gap_, "status": ball.status_}
