@@ -443,14 +443,14 @@ MUTATIONS = [
     ),
     Mutation(
         "loss: p norm",
-        "norms.py",
+        "p_norm.py",
         "** (self.p - 1.0))",
         "** self.p)",
         NORMS,
     ),
     Mutation(
         "loss: p norm, from above",
-        "norms.py",
+        "p_norm.py",
         "* (1.0 + 8.0 * (1.0 + self.p) * _EPS)",
         "* (1.0 - 8.0 * (1.0 + self.p) * _EPS)",
         NORMS,
@@ -472,14 +472,14 @@ MUTATIONS = [
     ),
     Mutation(
         "kernel formula: rbf",
-        "kernel_rows.cpp",
+        "kernel_functions.hpp",
         "(x_norm - p * 2) + z_norm",
         "(x_norm - p * 2) - z_norm",
         VALUES,
     ),
     Mutation(
         "kernel formula: distances",
-        "kernel_rows.cpp",
+        "kernel_functions.hpp",
         "decays(p, gamma);",
         "decays(p, -gamma);",
         VALUES,
@@ -493,7 +493,7 @@ MUTATIONS = [
     ),
     Mutation(
         "kernel formula: laplacian",
-        "kernel_rows.cpp",
+        "kernel_functions.hpp",
         "(p + x_norm) + z_norm",
         "(p - x_norm) + z_norm",
         VALUES,

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from widemargin.losses.mahalanobis import Mahalanobis
-from widemargin.losses.norms import (
+from widemargin.losses import (
     BudgetL1,
     BudgetL2,
     Interpolation,
     L1Norm,
     L2Norm,
+    Mahalanobis,
     PNorm,
 )
 

@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 
-from widemargin.report import pictures
+from widemargin.report import drawing
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -17,7 +17,7 @@ def _undrawn(figure, name, alt):
 
 # Drawing takes most of the time of a page. A test that reads words has the pictures made
 # and an empty one put in the place of each.
-words_only = mock.patch.object(pictures, "_svg", _undrawn)
+words_only = mock.patch.object(drawing, "svg", _undrawn)
 
 
 class Page(HTMLParser):

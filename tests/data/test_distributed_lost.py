@@ -23,6 +23,7 @@ from widemargin.data.distributed import log as log_module
 from widemargin.data.distributed import rows as rows_module
 from widemargin.data.distributed.crew import Crew
 from widemargin.data.distributed.host import Address
+from widemargin.data.distributed.placing import neighbors, share_out
 from widemargin.estimators import on_cluster
 from widemargin.system.deadline import OutOfTime
 
@@ -261,12 +262,21 @@ def lost(step, killer):
 def test_copies_lie_on_another_machine(machines):
     """Unless one machine has most of the workers."""
     hosts = [Address(f"tcp://{on}:{k}", str(k)) for k, on in enumerate(machines)]
-    pairs = crew_module.neighbors(hosts)
+    pairs = neighbors(hosts)
     assert {other for _, other in pairs} == {host for host, _ in pairs} == set(hosts)
     assert all(host != other for host, other in pairs)
     most = max(machines.count(on) for on in machines)
     if 2 * most <= len(machines):
         assert all(one.worker[:7] != other.worker[:7] for one, other in pairs)
+
+
+def test_lanes_are_shared_out_by_threads():
+    """In a row at first; later the worker with the least for each thread is next."""
+    threads, weights = {"a": 1, "b": 3}, [1.0, 1.0, 1.0, 1.0, 5.0]
+    first = share_out(weights[:4], threads, {}, [0, 1, 2, 3])
+    assert first == [("a", [0]), ("b", [1, 2, 3])]
+    later = share_out(weights, threads, {0: "a", 1: "b"}, [2, 3, 4])
+    assert later == [("b", [2, 3]), ("a", [4])]
 
 
 @pytest.mark.full

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from widemargin import EnclosingBall
-from widemargin.estimators.enclosing_ball import lowest_inside
+from widemargin.estimators.outside import lowest_inside
 
 
 def points(m=300, n=5):

@@ -185,19 +185,19 @@ def test_rows_that_are_cheap_are_kept_when_they_are_used_often():
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_blocks_take_what_kept_rows_have(n_jobs):
-    X = matrix(3000, 300)
+    X = matrix(1600, 150)  # as many as two threads share
     columns = Columns(as_rows(X), NAMED["rbf"], n_jobs=n_jobs)
-    kept, I = np.arange(0, 3000, 2), np.arange(2999, 1, -1)  # noqa: E741
+    kept, I = np.arange(0, 1600, 2), np.arange(1599, 1, -1)  # noqa: E741
     columns.keep(kept)
-    J = np.random.default_rng(0).permutation(3000)[:2900]
+    J = np.random.default_rng(0).permutation(1600)[:1500]
     before, hits = counts(columns)
     values = columns.block(I, J)
     K = plain(NAMED["rbf"], X, X)
     np.testing.assert_allclose(values, K[np.ix_(I, J)], rtol=0, atol=1e-5)
     taken = columns.kept_rows[columns.places[kept[1:]]][:, J]
     np.testing.assert_array_equal(values[np.isin(I, kept)], taken[::-1])
-    assert counts(columns) == (before + 1499 * 2900, hits + 1499 * 2900)
-    columns.focus(np.arange(100, 1300))  # whose kept rows are shorter
+    assert counts(columns) == (before + 799 * 1500, hits + 799 * 1500)
+    columns.focus(np.arange(100, 740))  # whose kept rows are shorter
     columns.keep(kept[:10])
     values = columns.block(kept[:10], J)
     np.testing.assert_allclose(values, K[np.ix_(kept[:10], J)], rtol=0, atol=1e-5)

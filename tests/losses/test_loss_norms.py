@@ -20,8 +20,7 @@ from tests.cases.norms import (
     few,
     square_case,
 )
-from widemargin.losses.mahalanobis import Mahalanobis
-from widemargin.losses.norms import (
+from widemargin.losses import (
     BoundedNorm,
     BudgetL1,
     BudgetL2,
@@ -29,6 +28,7 @@ from widemargin.losses.norms import (
     L1Norm,
     L2Norm,
     LossNorm,
+    Mahalanobis,
     PNorm,
 )
 from widemargin.problems.norm import best_norm_intercept

@@ -293,7 +293,7 @@ def test_models_that_no_training_makes(
 def test_labels_too_long_to_load_are_not_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("widemargin.models.model_file._LABEL_BYTES", 4 * 2 * 9)
+    monkeypatch.setattr("widemargin.models.writable._LABEL_BYTES", 4 * 2 * 9)
     save_model(make(["a", "b" * 9]), tmp_path / "m.wm")
     with pytest.raises(
         ValueError, match="cannot be written: its class labels are too long"

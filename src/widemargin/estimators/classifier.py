@@ -11,22 +11,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
-from widemargin.estimators.callbacks import (
-    CallbackSupportMixin,
-    with_callbacks,
-)
+from widemargin.estimators.callbacks import with_callbacks
 from widemargin.estimators.checks import (
     check_limits,
     check_solver,
     check_weight,
     fitted_anew,
     intercept_of,
-    is_pairwise,
     read_rows,
     tell_end,
     weighted,
 )
-from widemargin.estimators.foreign import PROBABILITIES, Absent, AdvisingMixin
+from widemargin.estimators.foreign import PROBABILITIES, Absent
+from widemargin.estimators.machine import Machine
 from widemargin.estimators.multiclass import (
     check_scheme,
     check_ties,
@@ -34,7 +31,6 @@ from widemargin.estimators.multiclass import (
     tasks_of,
 )
 from widemargin.estimators.plans import Fit, Plan
-from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import (
     Recipe,
     Training,
@@ -51,9 +47,7 @@ from widemargin.solvers.driver.checkpoint import Checkpoint
 
 
 class Classifier(
-    AdvisingMixin,
-    TrainingDataMixin,
-    CallbackSupportMixin,  # type: ignore[misc]
+    Machine,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -66,12 +60,6 @@ class Classifier(
     _takes_collections = False  # of Dask
     _leaves_out_negative = False  # rows of negative weight, which are refused else
     _said_of_one_class = ""  # where weights leave no other
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_pairwise(self)
-        return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows of X.

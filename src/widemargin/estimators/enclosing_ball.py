@@ -16,11 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels, multiclass
-from widemargin.estimators.callbacks import (
-    Callbacks,
-    CallbackSupportMixin,
-    with_callbacks,
-)
+from widemargin.estimators.callbacks import Callbacks, with_callbacks
 from widemargin.estimators.checks import (
     check_limits,
     fitted_anew,
@@ -30,12 +26,10 @@ from widemargin.estimators.checks import (
     tell_end,
     users_level,
 )
-from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
-from widemargin.estimators.support_vectors import (
-    TrainingDataMixin,
-    keep_support_vectors,
-)
+from widemargin.estimators.machine import Machine
+from widemargin.estimators.outside import lowest_inside, warnings_of
+from widemargin.estimators.support_vectors import keep_support_vectors
 from widemargin.estimators.training import limits_of
 from widemargin.kernels.distances import (
     Distances,
@@ -69,8 +63,6 @@ OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
 RESOLVED = 1e6
 # Relative range within which k(x, x) of a precomputed kernel counts as constant.
 CONSTANT = 1e-9
-# Share by which a share of a sum may be above what its digits say (0.29 of 100 is 29).
-SLACK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -83,9 +75,7 @@ class _Points:
 
 
 class EnclosingBall(
-    AdvisingMixin,
-    TrainingDataMixin,
-    CallbackSupportMixin,  # type: ignore[misc]
+    Machine,
     OutlierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -268,12 +258,6 @@ class EnclosingBall(
         self.callback = callback
         self.checkpoint = checkpoint
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_pairwise(self)
-        return tags
-
     @property
     def coreset_(self) -> NDArray[np.intp]:
         """Rows whose smallest ball is as large as the ball of all, up to the gap."""
@@ -325,7 +309,7 @@ class EnclosingBall(
             ball, weights = self._fit(X, sample_weight)
         tell_end(ball, ball.is_convex)
         if self.C is not None and not self._has_share:
-            for message, kind in _of_outside(self.C, ball, weights):
+            for message, kind in warnings_of(self.C, ball, weights):
                 warnings.warn(message, kind, stacklevel=users_level())
         return self
 
@@ -406,7 +390,7 @@ class EnclosingBall(
 
         Raises
         ------
-        ValueError
+        ValueError, AttributeError
             With another kernel; or the radius is infinite.
         """
         check_is_fitted(self)
@@ -596,6 +580,10 @@ class EnclosingBall(
         return from_products(w, sum(self._meta.values()))
 
 
+class _NoModelError(ValueError, AttributeError):
+    """A ball has no `model_`; so says `hasattr`, which `dir` asks."""
+
+
 def _made(ball: Any) -> Model:
     """The model of a ball: k(x, x) + |c|^2 - 2 sum a_i k(x_i, x) <= -offset inside."""
     kernel, owner, square = ball.kernel_, "EnclosingBall", ball._meta["center_square"]
@@ -603,13 +591,13 @@ def _made(ball: Any) -> Model:
     if kernel.is_named and KERNELS[kernel.name].value == "decay":
         diagonal = 1.0
     if diagonal is None:
-        raise ValueError(
+        raise _NoModelError(
             f"{owner} has a model for kernels with one k(x, x) only (rbf, laplacian, "
             f"chi2; precomputed where that is so). Got the kernel {kernel.name!r}: "
             "pickle or skops keep the estimator."
         )
     if not np.isfinite(ball.radius_):
-        raise ValueError(f"This {owner} has no model: its radius is infinite.")
+        raise _NoModelError(f"This {owner} has no model: its radius is infinite.")
     meta = {"machine": "enclosing_ball", "radius": ball.radius_}
     meta["offset"] = float(ball.offset_)
     meta |= {"dual_gap": ball.dual_gap_, "status": ball.status_}
@@ -630,47 +618,3 @@ def _made(ball: Any) -> Model:
 def _longest(rows: Rows) -> float:
     """The length of the longest row."""
     return float(np.sqrt(linalg.row_squares(rows.in_memory()).max()))
-
-
-def lowest_inside(scores: Vector, weights: Vector, share: float) -> float:
-    """The boundary below which at most a share of the scores (m,) is, by weight.
-
-    As large as can be, in the middle between two scores where there is one below; equal
-    scores are on one side.
-    """
-    order = np.argsort(scores, kind="stable")
-    scores, sums = scores[order], np.cumsum(weights[order])
-    first = int(np.searchsorted(sums, share * sums[-1] * (1.0 + SLACK), side="right"))
-    inside = float(scores[first])
-    below = int(np.searchsorted(scores, inside))
-    middle = inside - 0.5 * (inside - float(scores[max(0, below - 1)]))
-    return middle if middle > scores[max(0, below - 1)] else inside
-
-
-def _of_outside(
-    C: float, ball: Ball, weights: Vector
-) -> list[tuple[str, type[Warning]]]:
-    """Warnings of a C that leaves most rows, or all rows, outside of the ball."""
-    if ball.is_empty:
-        return [(_too_small(C, ball, weights), RuntimeWarning)]
-    share = float(weights[ball.distances > ball.rho].sum() / weights.sum())
-    if share > 0.5 and ball.status is Status.SOLVED:
-        return [(_mostly_outside(C, share), UserWarning)]
-    return []
-
-
-def _mostly_outside(C: float, share: float) -> str:
-    """That most rows are outside, and what helps."""
-    return (
-        f"{share:.0%} of the rows lie outside of the ball: C={C:g} is a low price for "
-        "that. Raise C, or set contamination to the share that is to be outside."
-    )
-
-
-def _too_small(C: float, ball: Ball, weights: Vector) -> str:
-    """That C leaves no point inside, and which would."""
-    enough = 0.5 / float((weights * ball.distances).sum())
-    return (
-        f"No point lies inside: C={C:g} is too small, and the radius is 0. It becomes "
-        f"positive at about C={enough:.2g}."
-    )

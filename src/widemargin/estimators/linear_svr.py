@@ -94,7 +94,8 @@ class LinearSVR(Regressor):
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the certified relative gap
     status_ : str
-    solution_ : Solution of the problem of two rows for each sample
+    solution_, solutions_ : Solution of the problem of two rows for each sample; list
+        of it alone
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
 

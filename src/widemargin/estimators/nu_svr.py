@@ -97,8 +97,8 @@ class NuSVR(SVR):
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the certified relative gap, of the problem of low rank if any
     status_ : str
-    solution_ : Solution of the problem of two rows for each sample; its ``rho`` is
-        minus epsilon
+    solution_, solutions_ : Solution of the problem of two rows for each sample, whose
+        ``rho`` is minus epsilon; list of it alone
     n_features_in_ : int
     feature_names_in_ : ndarray (n,), where X had column names
 

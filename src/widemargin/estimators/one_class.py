@@ -12,12 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
-from widemargin.estimators.callbacks import (
-    CallbackSupportMixin,
-    with_callbacks,
-)
-from widemargin.estimators.checks import check_limits, is_pairwise, read_rows
-from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.callbacks import with_callbacks
+from widemargin.estimators.checks import check_limits, read_rows
 from widemargin.estimators.functions import (
     PARTS,
     fit_function,
@@ -32,11 +28,11 @@ from widemargin.estimators.kernel_machines import (
     set_kernel,
 )
 from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
+from widemargin.estimators.machine import Machine
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.no_margin import without_margin
 from widemargin.estimators.plans import Fit, exact, low_rank
-from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.training import (
     Recipe,
     Signs,
@@ -64,9 +60,7 @@ OUTWARD = 1e-11
 
 
 class OneClassSVM(
-    AdvisingMixin,
-    TrainingDataMixin,
-    CallbackSupportMixin,  # type: ignore[misc]
+    Machine,
     OutlierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -220,12 +214,6 @@ class OneClassSVM(
         self.random_state = random_state
         self.callback = callback
         self.checkpoint = checkpoint
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_pairwise(self)
-        return tags
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(

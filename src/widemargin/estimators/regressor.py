@@ -12,24 +12,19 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
-from widemargin.estimators.callbacks import (
-    CallbackSupportMixin,
-    with_callbacks,
-)
+from widemargin.estimators.callbacks import with_callbacks
 from widemargin.estimators.checks import (
     check_limits,
     check_solver,
     check_weight,
     intercept_of,
-    is_pairwise,
     read_rows,
     weighted,
 )
-from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.functions import fit_function, store_function
+from widemargin.estimators.machine import Machine
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.support_vectors import TrainingDataMixin
 from widemargin.estimators.targets import as_target
 from widemargin.estimators.training import (
     Recipe,
@@ -55,9 +50,7 @@ LOSSES = {
 
 
 class Regressor(
-    AdvisingMixin,
-    TrainingDataMixin,
-    CallbackSupportMixin,  # type: ignore[misc]
+    Machine,
     RegressorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -66,12 +59,6 @@ class Regressor(
     _takes_collections = False  # of Dask
     _takes_infinity = True  # as C: hard margins
     _leaves_out_negative = False  # rows of negative weight, which are refused else
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_pairwise(self)
-        return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on the rows of X.

@@ -8,7 +8,7 @@ from widemargin.losses.norms import Interpolation as Interpolation
 from widemargin.losses.norms import L1Norm as L1Norm
 from widemargin.losses.norms import L2Norm as L2Norm
 from widemargin.losses.norms import LossNorm as LossNorm
-from widemargin.losses.norms import PNorm as PNorm
+from widemargin.losses.p_norm import PNorm as PNorm
 
 __all__ = [
     "BoundedNorm",

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg, optimize
 
-from widemargin.losses.norms import LossNorm, levelled
+from widemargin.losses.norms import LossNorm
+from widemargin.losses.projections import levelled
 from widemargin.parameters import Checker
 from widemargin.system import deadline
 
@@ -111,7 +112,7 @@ class Mahalanobis(LossNorm):  # numpydoc ignore=PR02
         """The projection on A, for weights and a metric of 1."""
         self._unit("c", c)
         self._unit("metric", d)
-        x = levelled(v, d, d, np.full(len(v), np.inf), y)  # A without its ellipsoid
+        x = levelled(v, d, d, np.full(len(v), np.inf), y=y)  # A without its ellipsoid
         if self.gauge(x, c) <= 1.0:
             return x
 

@@ -10,15 +10,14 @@ copies of row i, and a bound of their sum of squares also bounds sum a_i^2 / c_i
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
+from widemargin.losses.projections import length, levelled, multiplier
 from widemargin.parameters import Checker
 
 Vector = NDArray[np.float64]
@@ -199,9 +198,9 @@ class BoundedNorm(LossNorm):
 
         def shrunk(sigma: float) -> Vector:
             """The point for a multiplier of the ball."""
-            return levelled(v, d, 1.0 / (1.0 + sigma * d / c), top, y, self.cap)
+            return levelled(v, d, 1.0 / (1.0 + sigma * d / c), top, y=y, cap=self.cap)
 
-        return shrunk(_multiplier(shrunk, v, c, d, ball))
+        return shrunk(multiplier(shrunk, v, c, d, ball))
 
     def _single(self, x: Vector, c: Vector, in_ball: bool) -> float:
         """The norm of x >= 0 for one bound of A: its ball, or its box."""
@@ -219,7 +218,7 @@ class BoundedNorm(LossNorm):
             if self.has_box:
                 sizes.append(float(np.max(a / c, initial=0.0)))
             if self.ball is not None:
-                sizes.append(_length(a, c) / self.ball)
+                sizes.append(length(a, c) / self.ball)
             if self.cap is not None:
                 sizes.append(float(a.sum()) / self.cap)
         return max(sizes)
@@ -265,7 +264,7 @@ class L2Norm(BoundedNorm):
 
     def maximizer(self, t: Vector, c: Vector) -> Vector:
         """Gives c t, scaled to length 1."""
-        return c * (t / _length(c * t, c))
+        return c * (t / length(c * t, c))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,10 +357,10 @@ class BudgetL2(BoundedNorm):  # numpydoc ignore=PR02
         def enough(z: float) -> bool:
             """Whether the point for a level z keeps the cap."""
             a = c * np.maximum(t - z, 0.0)
-            return bool(a.sum() <= self.cap * _length(a, c))
+            return bool(a.sum() <= self.cap * length(a, c))
 
         if enough(0.0):
-            return c * (t / _length(c * t, c))
+            return c * (t / length(c * t, c))
         k = bisect_left(
             range(len(levels) - 1), True, key=lambda i: enough(float(levels[i]))
         )
@@ -379,7 +378,7 @@ class BudgetL2(BoundedNorm):  # numpydoc ignore=PR02
         e = rest / (first + np.sqrt(first**2 + rest))
         most = levels[k] - (levels[k - 1] if k else 0.0)
         a = weight * (above + min(e, most))
-        return np.asarray(a / max(_length(a, c), float(a.sum()) / self.cap))
+        return np.asarray(a / max(length(a, c), float(a.sum()) / self.cap))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -433,225 +432,10 @@ class Interpolation(BoundedNorm):  # numpydoc ignore=PR02
         end = levels[k] if k < len(levels) else np.inf
         full = t >= end
         room = max(square - float(c[full].sum()), 0.0)
-        length = _length((c * t)[~full], c[~full])
-        z = np.clip(length / np.sqrt(room) if room else np.inf, levels[k - 1], end)
+        rest = length((c * t)[~full], c[~full])
+        z = np.clip(rest / np.sqrt(room) if room else np.inf, levels[k - 1], end)
         return np.asarray(c * np.minimum(1.0, t / z))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PNorm(LossNorm):  # numpydoc ignore=PR02
-    """The p norm of the losses, N(t) = (sum c_i t_i^p)^(1/p).
-
-    A: sum c_i (a_i / c_i)^q <= 1, 1 / p + 1 / q = 1.
-
-    Parameters
-    ----------
-    p : float in [1.05, 20]. Below and above there are `L1Norm`, and the largest loss:
-        `BudgetL1` with a budget of 1. The norm of p = 2 is `L2Norm`, which is solved
-        faster.
-
-    Raises
-    ------
-    ValueError if p is not in [1.05, 20].
-
-    Notes
-    -----
-    Solved by projected gradient steps, for some hundreds of rows. A projection is a
-    root search for each of two multipliers around Newton's method for each row:
-    O(m) a step, some hundreds of them.
-
-    References
-    ----------
-    [dekel2006]_, section 2.
-    """
-
-    p: float
-
-    def __post_init__(self) -> None:
-        number = isinstance(self.p, Real) and not isinstance(self.p, bool)
-        if not (number and 1.05 <= self.p <= 20.0):
-            Checker("PNorm").refuse("p", "a float in the range [1.05, 20]", self.p)
-
-    def __str__(self) -> str:
-        return f"the p norm, p = {self.p:g}"
-
-    @property
-    def _q(self) -> float:
-        return float(self.p / (self.p - 1.0))
-
-    def at_most(self, t: Vector, c: Vector) -> float:
-        """N(max(0, t)) by its formula, rounded up."""
-        x = np.maximum(t, 0.0)
-        return _power_length(x, c, self.p) * (1.0 + 8.0 * (1.0 + self.p) * _EPS)
-
-    def maximizer(self, t: Vector, c: Vector) -> Vector:
-        """Gives c (t / N(t))^(p - 1)."""
-        return np.asarray(c * (t / _power_length(t, c, self.p)) ** (self.p - 1.0))
-
-    def gauge(self, a: Vector, c: Vector) -> float:
-        """The least s with a in s A: inf for a_i < 0, or a_i > 0 where c_i = 0."""
-        if np.any(a < 0) or np.any(a[c == 0] > 0):
-            return np.inf
-        return _power_length(a[c > 0] / c[c > 0], c[c > 0], self._q)
-
-    def nearest(self, v: Vector, c: Vector, d: Vector, y: Vector | None) -> Vector:
-        """Gives a with a / d + sigma (a / c)^(q - 1) = max(0, v / d - eta y)."""
-
-        def shrunk(sigma: float) -> Vector:
-            """The point for a multiplier of the norm."""
-            if y is None:
-                return self._shares(np.maximum(v / d, 0.0), c / d, sigma)
-            low, high = (s * _largest((v / d)[y == s]) for s in (-1.0, 1.0))
-            if not low < high:  # one class is zero, and so is the other
-                return np.zeros(len(v))
-
-            def at(eta: float) -> Vector:
-                """The point for a multiplier of the equality."""
-                return self._shares(np.maximum(v / d - eta * y, 0.0), c / d, sigma)
-
-            def excess(eta: float) -> float:
-                """By how much it misses the equality."""
-                return float((y * c) @ at(eta))
-
-            return at(_root(excess, low, high))
-
-        def beyond(sigma: float) -> float:
-            """How far the point lies inside of the ball."""
-            return 1.0 / _power_length(shrunk(sigma), c, self._q) - 1.0
-
-        if _power_length(x := shrunk(0.0), c, self._q) > 1.0:
-            # At a solution sigma <= sum a v / d <= N(v / d).
-            most = 2.0 * self.at_most(v / d, c)
-            x = shrunk(_root(beyond, 0.0, most))
-        return c * x
-
-    def _shares(self, z: Vector, rate: Vector, sigma: float) -> Vector:
-        """The x (k,) with rate x + sigma x^(q - 1) = z >= 0, by Newton's method.
-
-        Of x or x^(q - 1) this is convex, and steps from above stay above.
-        """
-        if sigma == 0.0:
-            return np.asarray(z / rate)
-        straight, bent, k = rate, np.full(len(z), sigma), self._q - 1.0
-        if inverse := k < 1.0:
-            straight, bent, k = bent, straight, 1.0 / k
-        u = np.minimum(z / straight, (z / bent) ** (1.0 / k))
-        for _ in range(100):
-            power = u ** (k - 1.0)
-            lower = (z + (k - 1.0) * bent * power * u) / (straight + k * bent * power)
-            if not np.any(lower < u * (1.0 - 4 * _EPS)):
-                break
-            u = np.minimum(u, lower)
-        return np.asarray(u**k if inverse else u)
-
-
-def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    """A root in a bracket to all digits, also one near zero."""
-    return float(
-        optimize.brentq(f, low, high, xtol=1e-300, rtol=4 * _EPS, maxiter=2000)
-    )
-
-
-def _largest(values: Vector) -> float:
-    """The largest of some values; minus infinity for none."""
-    return float(np.max(values, initial=-np.inf))
-
-
-def _power_length(x: Vector, c: Vector, p: float) -> float:
-    """(sum c x^p)^(1/p) for x >= 0, whatever the scale of x."""
-    most = float(np.max(x, initial=0.0))
-    if most == 0.0:
-        return 0.0
-    return most * float((c @ (x / most) ** p) ** (1.0 / p))
-
-
-def _length(a: Vector, c: Vector) -> float:
-    """sqrt(sum a^2 / c), whatever the scale of a."""
-    most = float(np.max(np.abs(a), initial=0.0))
-    if most == 0.0:
-        return 0.0
-    return most * float(np.sqrt(np.sum((a / most) ** 2 / c)))
 
 
 def _ratio(one: float, other: float) -> float:
     return min(one, other) / max(one, other)
-
-
-def _multiplier(
-    shrunk: Callable[[float], Vector],
-    v: Vector,
-    c: Vector,
-    d: Vector,
-    ball: float,
-) -> float:
-    """The least sigma >= 0 for which shrunk(sigma) lies in the ball."""
-
-    def excess(sigma: float) -> float:
-        """Nearly linear in sigma."""
-        return ball / _length(shrunk(sigma), c) - 1.0
-
-    if ball == np.inf or _length(shrunk(0.0), c) <= ball:
-        return 0.0
-    # At a solution sigma sum x^2 / c <= sum x v / d, hence this bound of sigma.
-    most = 2.0 * _length(np.maximum(v, 0.0) / d, 1.0 / c) / ball
-    step = max(1e-17 * float(np.min(c / d)), 1e-300)
-    found = optimize.brentq(excess, 0.0, most, xtol=step, rtol=4 * _EPS, maxiter=500)
-    return float(found)
-
-
-def levelled(
-    v: Vector,
-    d: Vector,
-    k: Vector,
-    top: Vector,
-    y: Vector | None,
-    cap: float | None = None,
-) -> Vector:
-    """clip(k (v - (tau + eta y) d), 0, top), with y'x = 0 and a sum of cap at most.
-
-    Where the cap binds, each class has half of it, and a level of its own.
-    """
-    z = v.copy() if y is None else _shifted(v, d, k, top, y, 0.0)
-    x = np.clip(k * z, 0.0, top)
-    if cap is None or x.sum() <= cap:
-        return x
-    if y is None:
-        groups, share = [np.full(len(v), True)], cap
-    else:
-        groups, share = [y > 0, y < 0], 0.5 * cap
-    for rows in groups:
-        ones = np.ones(rows.sum())
-        z[rows] = _shifted(v[rows], d[rows], k[rows], top[rows], ones, share)
-    return np.clip(k * z, 0.0, top)
-
-
-def _shifted(
-    z: Vector, d: Vector, k: Vector, top: Vector, s: Vector, target: float
-) -> Vector:
-    """Gives z - e s d, whose e makes s'clip(k (z - e s d), 0, top) the target.
-
-    Newton's method in a bracket; the later rounds find what is left of e beside a
-    large first one. The target is 0, or s = 1 and the target not above the sum of top.
-    """
-    rate = s * d
-    for _ in range(3):
-        low = float(np.min(z / rate - np.minimum(top, target) / (k * d)))
-        high = float(np.max(z / rate))
-        low, high = low - (high - low), high + (high - low)
-        e = min(max(0.0, low), high)
-        for _ in range(200):
-            x = k * (z - e * rate)
-            free = (x > 0) & (x < top)
-            x = np.clip(x, 0.0, top)
-            excess, slope = float(s @ x) - target, float((k * d)[free].sum())
-            if abs(excess) <= _EPS * float(x.sum()):
-                break
-            low, high = (e, high) if excess > 0 else (low, e)
-            step = e + excess / slope if slope > 0 else np.nan
-            if not low < step < high:
-                step = 0.5 * (low + high)
-            if step in (low, high):
-                break
-            e = step
-        z = z - e * rate
-    return z

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from widemargin.models.model import Decision, Model
-from widemargin.models.model_file import Array, as_linear
 from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import (
     FINITE,
@@ -23,6 +22,7 @@ from widemargin.models.text import (
     integer,
     whole_labels,
 )
+from widemargin.models.writable import Array, as_linear
 from widemargin.system.files import Path, open_regular, replacing
 
 # The solvers that make linear models; a loss is written as its first one.

@@ -22,7 +22,6 @@ from widemargin.kernels.table import PARAMETERS
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.model import Decision, Model, Vector
-from widemargin.models.model_file import as_linear, as_model
 from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import (
     FINITE,
@@ -34,6 +33,7 @@ from widemargin.models.text import (
     integer,
     whole_labels,
 )
+from widemargin.models.writable import as_linear, as_model
 from widemargin.numerics import linalg
 from widemargin.system.files import Path, open_regular, replacing
 

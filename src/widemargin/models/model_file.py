@@ -76,13 +76,20 @@ from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.calibration import Calibration
 from widemargin.models.model import Decision, Model
-from widemargin.models.pipelines import of_pipeline
-from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_classes_allowed
+from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import HEADS
+from widemargin.models.writable import (
+    LABELS,
+    as_model,
+    check_classes,
+    check_label_bytes,
+    check_linear,
+    label_dtype,
+    least_counts,
+    weights_of,
+)
 from widemargin.parameters import Checker
 from widemargin.system.files import DATA, Path, ending, open_regular, replacing
-
-Array = NDArray[np.float64]
 
 _PREFIX = struct.Struct("<8sII")
 MAGIC = b"\x89widem\r\n"
@@ -116,11 +123,6 @@ _CALIBRATION = {
     "calibration_counts": (1, ("<i8",)),
 }
 _WEIGHTS = {"w": (2, ("<f8",)), "b": (1, ("<f8",))}
-_LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}
-_LABELS |= {f"{u}int{bits}": int for u in ("", "u") for bits in (8, 16, 32, 64)}
-_LABELS |= {f"float{bits}": float for bits in (16, 32, 64)}
-# A fixed-width array of one long and many short labels is far larger than its file.
-_LABEL_BYTES = 1 << 30
 # Far from where Python ends a recursion (1,000 calls).
 _META_DEPTH = 64
 
@@ -179,13 +181,13 @@ def save_model(model: Any, path: Path) -> None:
     model = as_model(model, "save_model")
     try:
         if model.kernels is None:
-            W, b = _weights(model)
+            W, b = weights_of(model)
             arrays = {"w": W, "b": b}
             if model.expand is not None:
                 arrays |= parts.feature_arrays(model.expand)
         else:
-            _check_classes(model)
-            parts.check_expansion(model.kernels, _least_counts(model.scheme))
+            check_classes(model)
+            parts.check_expansion(model.kernels, least_counts(model.scheme))
             arrays = parts.kernel_arrays(model.kernels)
         if (scaling := model.scaling) is not None:
             arrays |= {"shift": scaling.shift, "scale": scaling.scale}
@@ -250,88 +252,6 @@ def load_model(path: Path) -> Model:
         raise ValueError(f"{path} is not a usable model file: {reason}.") from None
 
 
-def as_model(model: Any, caller: str) -> Model:
-    """The model of a model, an estimator, or scalers before one."""
-    if hasattr(model, "named_steps"):  # scikit-learn's, which need not be imported
-        *scalers, last = [step for _, step in model.steps]
-        return of_pipeline(scalers, as_model(last, caller), caller)
-    if hasattr(type(model), "model_"):
-        model = model.model_
-    if not isinstance(model, Model):
-        expected = "a fitted estimator of widemargin, or a Model"
-        Checker(caller).refuse_model("model", expected, model)
-    return model
-
-
-def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
-    """Model of a model or estimator, checked; its weights (k, n), intercepts (k,).
-
-    Raises
-    ------
-    ValueError for a model with a kernel, or one that no training makes.
-    """
-    model = as_model(model, caller)
-    if model.kernels is not None:
-        name = model.kernels.kernel.name
-        found = name if isinstance(name, str) else "a callable"
-        expected = "be that of a linear model"
-        Checker(caller).refuse_part("model", expected, f"one with the kernel {found}")
-    if model.expand is not None:
-        expected = "be linear in the columns of its data"
-        Checker(caller).refuse_part("model", expected, "one of features of a kernel")
-    try:
-        return model, *_weights(model)
-    except UnfitError as error:
-        raise ValueError(f"The model cannot be written: {error}.") from None
-
-
-def _weights(model: Model) -> tuple[Array, Array]:
-    """Weights (k, n) and intercepts (k,) of linear decisions, checked."""
-    n = model.n_features if model.expand is None else model.expand.rank
-    if n == 0 or {np.shape(d.w) for d in model.decisions} != {(n,)}:
-        raise UnfitError("its decision functions are not vectors of one length")
-    W = np.array([decision.w for decision in model.decisions], dtype=np.float64)
-    b = np.array([decision.b for decision in model.decisions], dtype=np.float64)
-    _check(model, W, b)
-    return W, b
-
-
-def _check(model: Model, W: Array, b: Array) -> None:
-    """Refuse what no training makes."""
-    _check_classes(model)
-    if not (np.isfinite(W).all() and np.isfinite(b).all()):
-        raise UnfitError("its coefficients hold NaN or an infinity")
-
-
-def _least_counts(scheme: str) -> int:
-    """How many numbers of vectors, one for each class, a kernel model has at least."""
-    return 1 if scheme in (REGRESSION, ONE_CLASS) else 2
-
-
-def _check_classes(model: Model) -> None:
-    n_classes = len(model.classes)
-    if not n_classes_allowed(model.scheme, n_classes):
-        raise UnfitError(f"it has {n_classes} class(es), but is {model.scheme}")
-    if model.is_regression:
-        return
-    _label_dtype(model.classes)
-    if model.scheme == ONE_CLASS and model.classes.tolist() != [-1, 1]:
-        raise UnfitError("its classes are not -1 and 1, but it is one_class")
-    # Also false where there is a NaN.
-    if not np.array_equal(np.unique(model.classes), model.classes):
-        raise UnfitError("its classes are not sorted and distinct")
-
-
-def _label_dtype(classes: NDArray[Any]) -> str:
-    """Name of the dtype of class labels, which are numbers or strings."""
-    dtype = {"U": "str", "O": "object"}.get(classes.dtype.kind, classes.dtype.name)
-    if dtype not in _LABELS:
-        raise UnfitError(f"its class labels are of dtype {dtype}")
-    if dtype == "object" and not all(isinstance(label, str) for label in classes):
-        raise UnfitError("its class labels are objects other than strings")
-    return dtype
-
-
 # -- writing ---------------------------------------------------------------------------
 
 
@@ -364,8 +284,8 @@ def _version(model: Model) -> int:
 
 def _header(model: Model, arrays: dict[str, Any], version: int) -> bytes:
     """All but the arrays, as JSON. Floats have the digits to come back to the bit."""
-    dtype, labels = _label_dtype(model.classes), model.classes.tolist()
-    _check_label_bytes(dtype, labels)
+    dtype, labels = label_dtype(model.classes), model.classes.tolist()
+    check_label_bytes(dtype, labels)
     header: dict[str, Any] = {
         "scheme": model.scheme,
         "classes": {"dtype": dtype, "values": labels},
@@ -413,16 +333,6 @@ def _plain(value: Any, name: str = "meta", depth: int = 0) -> Any:
     raise UnfitError(f"{name} must be a JSON value. Got {type(value).__name__} instead")
 
 
-def _check_label_bytes(dtype: str, values: list[Any]) -> None:
-    """Refuse strings that need too large an array."""
-    if (
-        dtype == "str"
-        and values
-        and 4 * len(values) * max(map(len, values)) > _LABEL_BYTES
-    ):
-        raise UnfitError("its class labels are too long")
-
-
 # -- reading: nothing is believed before it is checked ---------------------------------
 
 
@@ -441,7 +351,7 @@ def _decode(content: NDArray[np.uint8]) -> Model:
         _fields(kernel, "the kernel", **parts.KERNEL_KEYS)
         layout = _kernel_layouts(fields["arrays"]) | beside
         arrays = _arrays(fields["arrays"], body, layout)
-        of_model["kernels"] = parts.expansion_of(kernel, arrays, _least_counts(scheme))
+        of_model["kernels"] = parts.expansion_of(kernel, arrays, least_counts(scheme))
     elif kernel is not None:
         raise UnfitError("it has both a kernel and features")
     else:
@@ -466,8 +376,8 @@ def _decode(content: NDArray[np.uint8]) -> Model:
     except ValueError as error:
         raise UnfitError(f"{error}".rstrip(".")) from None
     if kernel is None:
-        _check(model, W, b)
-    _check_classes(model)
+        check_linear(model, W, b)
+    check_classes(model)
     return model
 
 
@@ -578,9 +488,9 @@ def _classes(described: dict[str, Any], scheme: str) -> NDArray[Any]:
     dtype, values = _fields(described, "classes", dtype=str, values=list)
     if scheme == REGRESSION and (dtype, values) == ("float64", []):
         return np.empty(0)
-    if any(type(value) is not _LABELS.get(dtype) for value in values) or not values:
+    if any(type(value) is not LABELS.get(dtype) for value in values) or not values:
         raise UnfitError(f"its class labels are not values of dtype {dtype!r}")
-    _check_label_bytes(dtype, values)
+    check_label_bytes(dtype, values)
     try:
         with np.errstate(over="ignore"):  # an infinity is a label like any other
             return np.array(values, dtype=dtype)

@@ -11,8 +11,8 @@ from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.table import KERNELS
 from widemargin.models.calibration import Calibration
 from widemargin.models.model import Model
-from widemargin.models.model_file import as_linear, as_model
 from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_decisions
+from widemargin.models.writable import as_linear, as_model
 from widemargin.numerics import linalg
 from widemargin.system.files import Path, missing_extra, replacing
 

@@ -130,10 +130,10 @@ def write_report(
 
 def _bars(timings: Sequence[Timing]) -> str:
     """Seconds and gaps of this library and of others."""
-    from widemargin.report import pictures
+    from widemargin.report import drawing
     from widemargin.report.bars import bars
 
-    with pictures.style():
+    with drawing.style():
         return html.figure(*bars(timings))
 
 
@@ -278,7 +278,7 @@ def _right(counts: Counts) -> float:
 
 def _figures(run: Run) -> str:
     """Pictures of the solves, of the margins and of two features; the confusions."""
-    from widemargin.report import pictures, thresholds
+    from widemargin.report import course, drawing, pictures, thresholds
 
     labels = run.labels if run.drawn is None else run.labels[run.drawn]
     known = labels >= 0
@@ -288,18 +288,18 @@ def _figures(run: Run) -> str:
         "" if run.drawn is None else f" Drawn are {len(run.drawn):,} rows, at random."
     )
     solutions, names, scheme = run.solutions, run.names, run.model.scheme
-    with pictures.style():
+    with drawing.style():
         if len(names) == 2:
             drawn = [
-                pictures.convergence(solutions[0]),
+                course.convergence(solutions[0]),
                 pictures.margins(margin, labels, names, which),
             ]
         else:
             drawn = [
-                pictures.convergence_of_many(solutions, run.problems, scheme),
+                course.convergence_of_many(solutions, run.problems, scheme),
                 pictures.margins_of_many(margin, which, scheme),
             ]
-        drawn += pictures.activity(solutions, run.problems)
+        drawn += course.activity(solutions, run.problems)
         if run.curves is not None:
             drawn += thresholds.pictures_of(run.curves, names, run.data)
         if hasattr(run.estimator, "Cs_"):
@@ -333,9 +333,9 @@ def _confusions(run: Run) -> str:
     counts = counts[: len(names)]
     right = f"{np.trace(counts):,} of {counts.sum():,} {run.data} rows are right"
     if c > MOST:
-        from widemargin.report import pictures
+        from widemargin.report import drawing, pictures
 
-        with pictures.style():
+        with drawing.style():
             drawn = html.figure(*pictures.heat(counts, names, run.names))
         pairs = _worst_pairs(counts, names, run.names)
         return drawn + html.figure("Largest confusions", pairs, f"{right}.")

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from widemargin.report import pictures
+from widemargin.report import drawing
 from widemargin.report.html import seconds
 from widemargin.report.timing import Timing
 
@@ -21,25 +21,25 @@ class _Line(NamedTuple):
     words: str
 
 
-def bars(timings: Sequence[Timing]) -> pictures.Picture:
+def bars(timings: Sequence[Timing]) -> drawing.Picture:
     """Seconds of each program, with the relative gap that it reached."""
     lines = list(_lines(timings))
-    figure, (axes,) = pictures._figure(0.7 + 0.27 * len(lines))
+    figure, (axes,) = drawing.figure(0.7 + 0.27 * len(lines))
     low = min(t.seconds for t in timings) / 3
     for place, line in enumerate(lines):
         if line.timing is None:
             sides = axes.get_yaxis_transform()  # shares of the panel, and lines
             axes.text(0.0, place, line.words, transform=sides, **_HEADING)
             continue
-        look = pictures.OURS if line.timing.ours else pictures.THEIRS
+        look = drawing.OURS if line.timing.ours else drawing.THEIRS
         width = line.timing.seconds - low
         axes.barh(place, width, left=low, height=0.7, **look)
         beside = (line.timing.seconds, place)
-        pictures._label(axes, line.words, beside, ("data", "data"), (4, -3))
+        drawing.label(axes, line.words, beside, ("data", "data"), (4, -3))
     _axis(axes, lines, low)
-    return pictures.Picture(
+    return drawing.Picture(
         "Seconds to a gap",
-        pictures._svg(figure, "timings", "Bar chart: seconds and gaps of programs"),
+        drawing.svg(figure, "timings", "Bar chart: seconds and gaps of programs"),
         "Short bars are good. Each program solved the same problem on the same rows; "
         "its gap says how far the objective of its answer is above the smallest "
         "possible one at most, by the bounds of this library. The axis is logarithmic.",

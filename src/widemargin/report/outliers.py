@@ -102,14 +102,14 @@ def table(run: OutlierRun) -> str:
 
 def figures(run: OutlierRun) -> str:
     """Pictures of the solve and of the scores."""
-    from widemargin.report import pictures
+    from widemargin.report import course, drawing, pictures
 
     (solution,) = run.solutions
-    with pictures.style():
+    with drawing.style():
         drawn = [
-            pictures.convergence(solution),
+            course.convergence(solution),
             pictures.sides(run.training.scores, run.training.share),
-            *pictures.activity(run.solutions, [""]),
+            *course.activity(run.solutions, [""]),
         ]
     shown = "".join(html.figure(*picture) for picture in drawn)
     return f'<div class="grid">{shown}</div>'

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from widemargin.report import pictures
+from widemargin.report import course
 from widemargin.solution import Solution
 
 
@@ -12,7 +12,7 @@ def plot(solution: Solution, axes: Any = None) -> Any:
         import matplotlib.pyplot as plt
 
         axes = plt.subplots(layout="constrained")[1]
-    pictures.draw_convergence(axes, solution)
+    course.draw_convergence(axes, solution)
     axes.legend()
     title = f"{solution.solver}: {solution.status.value}"
     if solution.together is not None:

@@ -6,16 +6,16 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-from widemargin.report import pictures
+from widemargin.report import drawing
+from widemargin.report.drawing import DARK, ENDS, MARKERS, PLAIN, Picture
 from widemargin.report.html import percent
-from widemargin.report.pictures import BINS, DARK, MARKERS, Picture
 
 Vector = NDArray[np.float64]
 
 
 def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Picture:
     """Predictions of some rows against their targets, the diagonal and the tube."""
-    figure, (axes,) = pictures._figure(4.2)
+    figure, (axes,) = drawing.figure(4.2)
     m = len(truth)
     index = np.sort(np.random.default_rng(0).choice(m, min(m, MARKERS), replace=False))
     look: dict[str, Any] = {
@@ -34,7 +34,7 @@ def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Pi
         axes.plot(ends, ends + epsilon, label="± epsilon", **tube)
         axes.plot(ends, ends - epsilon, **tube)
     axes.set(xlabel="target", ylabel="prediction")
-    pictures._legend(figure, 3)
+    drawing.legend(figure, 3)
     which = (
         f"{MARKERS} of the {data} rows, chosen at random"
         if m > MARKERS
@@ -45,7 +45,7 @@ def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Pi
     )
     return Picture(
         "Predictions",
-        pictures._svg(figure, "predictions", "Scatter plot: targets, predictions"),
+        drawing.svg(figure, "predictions", "Scatter plot: targets, predictions"),
         f"{which}: on the solid line the prediction is the target, above it is too "
         f"large, below too small.{tube_said}",
     )
@@ -53,14 +53,11 @@ def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Pi
 
 def residuals(error: Vector, epsilon: float, data: str) -> Picture:
     """How often the targets are how far from the predictions."""
-    figure, (axes,) = pictures._figure(3.1)
+    figure, (axes,) = drawing.figure(3.1)
     low, high = np.percentile(error, [0.5, 99.5])
     reach = max(-low, high, 1.2 * epsilon)
     reach = reach if reach > 0 else 1.0  # all predictions are right
-    edges = np.linspace(-reach, reach, BINS + 1)
-    counts, _ = np.histogram(np.clip(error, -reach, reach), edges)
-    axes.stairs(100.0 * counts / len(error), edges, fill=True, lw=1, **pictures._PLAIN)
-    axes.axvline(0, color=DARK, lw=1.2)
+    drawing.shares(axes, error, reach, PLAIN)
     for side in (-epsilon, epsilon) if epsilon > 0 else ():
         axes.axvline(side, color=DARK, lw=1.2, ls="--")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
@@ -71,8 +68,8 @@ def residuals(error: Vector, epsilon: float, data: str) -> Picture:
         inside = f" {share} are in the tube, between the dashed lines."
     return Picture(
         "Residuals",
-        pictures._svg(figure, "residuals", "Histogram: targets less predictions"),
+        drawing.svg(figure, "residuals", "Histogram: targets less predictions"),
         f"The {data} rows by target less prediction: left of 0 (solid) the prediction "
         f"is too large, right of it too small. The median is {np.median(error):.3g}."
-        f"{inside} {pictures._ENDS}",
+        f"{inside} {ENDS}",
     )

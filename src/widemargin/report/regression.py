@@ -136,16 +136,16 @@ def _explained(picture: Any) -> Any:
 
 def figures(run: RegressionRun) -> str:
     """Pictures of the solve, of the predictions and of their errors."""
-    from widemargin.report import pictures, predictions
+    from widemargin.report import course, drawing, pictures, predictions
 
     epsilon, (solution,) = run.model.meta["epsilon"], run.solutions
     judged = run.judged
-    with pictures.style():
+    with drawing.style():
         drawn = [
-            pictures.convergence(solution),
+            course.convergence(solution),
             predictions.against_truth(judged.truth, judged.found, epsilon, run.data),
             predictions.residuals(judged.truth - judged.found, epsilon, run.data),
-            *map(_explained, pictures.activity(run.solutions, [""])),
+            *map(_explained, course.activity(run.solutions, [""])),
         ]
         if hasattr(run.estimator, "Cs_"):
             drawn.append(pictures.selection(run.estimator))

@@ -12,14 +12,14 @@ from sklearn.svm import NuSVC
 from tests.cases.kernel_reference import part
 from tests.conftest import PROBLEMS
 from widemargin import Kernel, Problem, solve
-from widemargin.losses.mahalanobis import Mahalanobis
-from widemargin.losses.norms import (
+from widemargin.losses import (
     BoundedNorm,
     BudgetL1,
     BudgetL2,
     Interpolation,
     L1Norm,
     L2Norm,
+    Mahalanobis,
     PNorm,
 )
 from widemargin.solvers import IRWLS, Budget

@@ -146,7 +146,7 @@ def test_without_room_working_sets_go_on(used, monkeypatch):
 
 def test_the_batch_leaves_many_free_rows_to_one_factor():
     """Working sets of the core, of 4,096 rows, would make millions of pair steps."""
-    X, t = rows(5500, 12)
+    X, t = rows(4700, 12)
     fitted = SVR(C=100.0, gamma=1 / 12, epsilon=0.01, tol=1e-6).fit(X, t)
     free = (np.abs(fitted.dual_coef_) < 100.0).sum()
     assert fitted.status_ == "solved"

@@ -12,22 +12,20 @@ from the weights that the client has.
 """
 
 import asyncio
-import heapq
-import itertools
 import math
 import pickle
 import time
 import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from typing import Any
 
 from widemargin.data.distributed.collection import ClusterLostError, RowsLostError
 from widemargin.data.distributed.host import Address, Host, Reply, ask
-from widemargin.data.distributed.lane import Lane
+from widemargin.data.distributed.loading import Facts, NoHostError, Reader, deliver
 from widemargin.data.distributed.log import Log
+from widemargin.data.distributed.placing import neighbors, share_out
 from widemargin.data.distributed.sums import merged, padding
 
 # Seconds: between two looks at which workers there are, which is what a lost one costs
@@ -47,37 +45,6 @@ COPIED_AFTER, COPIED_SECONDS, COPIED_TIMES = 64, 10.0, 20.0
 
 class _LostError(Exception):
     """A worker has gone; the others can go on without it."""
-
-
-class _NoHostError(Exception):
-    """A task has come to a worker without the host it is for."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a lane once it is loaded.
-
-    Attributes
-    ----------
-    sizes : rows of each partition
-    columns : int or None where there are no rows
-    dtype : of its numbers
-    stored : int, entries that are stored
-    found : what the reader says of each partition
-    error : what is wrong with the data, or None
-    """
-
-    number: int
-    sizes: list[int]
-    columns: int | None
-    dtype: Any
-    stored: int
-    found: list[Any]
-    error: Exception | None = None
-
-
-# Makes a lane and its facts of partitions: (number, partitions) -> (Lane, Facts).
-Reader = Callable[[int, Sequence[Any]], tuple[Lane, Facts]]
 
 
 class Crew:
@@ -321,7 +288,8 @@ class Crew:
         if not missing:
             return
         self.restored += len(self.facts.keys() & set(missing))
-        shares = self._share_out(alive, held, missing)
+        there = {number: host.worker for number, (host, _) in held.items()}
+        shares = share_out(self._weights, alive, there, missing)
         loads = [self._load(worker, alive[worker], own) for worker, own in shares]
         await self._watched(_all(loads), {worker for worker, _ in shares})
         for number in missing:
@@ -329,44 +297,14 @@ class Crew:
             if error is not None:
                 raise error
 
-    def _share_out(
-        self,
-        alive: dict[str, int],
-        held: dict[int, tuple[Address, int]],
-        missing: list[int],
-    ) -> list[tuple[str, list[int]]]:
-        """Which worker is to have which lanes: by threads, and contiguous at first."""
-        load = dict.fromkeys(sorted(alive), 0.0)
-        for number, (host, _) in held.items():
-            load[host.worker] += self._weights[number] / alive[host.worker]
-        shares: dict[str, list[int]] = {}
-        if not held:
-            total = sum(self._weights) or 1.0
-            ends = list(itertools.accumulate(alive[worker] for worker in load))
-            done = 0.0
-            for number in missing:
-                middle = (done + 0.5 * self._weights[number]) / total * ends[-1]
-                place = next(i for i, end in enumerate(ends) if middle <= end)
-                shares.setdefault(list(load)[place], []).append(number)
-                done += self._weights[number]
-            return list(shares.items())
-        heap = [(weight, worker) for worker, weight in load.items()]
-        heapq.heapify(heap)
-        for number in missing:
-            weight, worker = heapq.heappop(heap)
-            shares.setdefault(worker, []).append(number)
-            more = self._weights[number] / alive[worker]
-            heapq.heappush(heap, (weight + more, worker))
-        return list(shares.items())
-
     async def _load(self, worker: str, threads: int, numbers: list[int]) -> None:
         """Load lanes on a worker, with a host for them."""
         from dask.delayed import delayed
 
         host = self._hosts.get(worker) or await self._host(worker, threads)
-        deliver = delayed(_deliver, pure=False)
+        delivered = delayed(deliver, pure=False)
         tasks = [
-            deliver(
+            delivered(
                 host.key,
                 number,
                 self._read,
@@ -380,7 +318,7 @@ class Crew:
         )
         try:
             await _all([self._learn(future) for future in futures])
-        except (_NoHostError, CancelledError) as error:
+        except (NoHostError, CancelledError) as error:
             raise _LostError(repr(error)) from None
 
     async def _learn(self, future: Any) -> None:
@@ -536,17 +474,6 @@ class Crew:
                 task.cancel()
 
 
-def neighbors(hosts: Iterable[Address]) -> list[tuple[Address, Address]]:
-    """Each host with another one, on another machine where none has most of them."""
-    from distributed.comm import get_address_host
-
-    known = sorted((get_address_host(host.worker), host.key, host) for host in hosts)
-    most = max(Counter(machine for machine, _, _ in known).values())
-    ring = [host for _, _, host in known]
-    step = most % len(ring) or 1
-    return list(zip(ring, ring[step:] + ring[:step], strict=True))
-
-
 async def _all(work: Iterable[Awaitable[Any]]) -> list[Any]:
     """The results of all, or the first error once all have ended."""
     found = await asyncio.gather(*work, return_exceptions=True)
@@ -565,21 +492,3 @@ class _Through:
     async def actor_execute(self, **message: Any) -> Any:
         message["op"] = "actor_execute"
         return await self._scheduler.proxy(worker=self._worker, msg=message)
-
-
-def _deliver(key: str, number: int, read: Reader, partitions: Sequence[Any]) -> Facts:
-    """Make a lane of its partitions and give it to the host on this worker. A task.
-
-    What is wrong with the data is an answer, not a failure of the cluster.
-    """
-    from distributed import get_worker
-
-    try:
-        lane, facts = read(number, partitions)
-    except ValueError as error:
-        return Facts(number, [], None, None, 0, [], error)
-    host = get_worker().state.actors.get(key)
-    if host is None:
-        raise _NoHostError(key)
-    host.lanes[number] = lane
-    return facts

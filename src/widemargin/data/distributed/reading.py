@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin.data.distributed.crew import Facts
 from widemargin.data.distributed.lane import Lane
+from widemargin.data.distributed.loading import Facts
 from widemargin.data.matrix import as_matrix
 from widemargin.data.memory import MemoryRows
 from widemargin.numerics import linalg

@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from widemargin.data.distributed.crew import Crew, Facts, Reader
+from widemargin.data.distributed.crew import Crew
 from widemargin.data.distributed.lane import Entry
+from widemargin.data.distributed.loading import Facts, Reader
 from widemargin.data.distributed.sums import Raised
 from widemargin.data.kept import Kept, KeptThere, exchanged
 from widemargin.data.row_vector import RowVector

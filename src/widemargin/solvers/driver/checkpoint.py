@@ -44,7 +44,8 @@ class Checkpoint:  # numpydoc ignore=PR02
     every : float > 0 in seconds, default=60.0
         Time between two saves, without what saving takes.
     keep : bool, default=False
-        Leave the file of a solved run, for a later run to confirm.
+        Leave the file of a solved run, for a later run to confirm. A run that is solved
+        before a save is due has none.
 
     Raises
     ------
