@@ -1785,6 +1785,20 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
+        "rows in 16 bits: what they are off by, in bounds of scores",
+        "scores.py",
+        "        errors += self._off * SLACK\n",
+        "",
+        ("tests/kernels/test_kept_rows.py",),
+    ),
+    Mutation(
+        "rows in 16 bits: the nearest one",
+        "kernel_rows.cpp",
+        "* kSteps + 0.5f",
+        "* kSteps",
+        ("tests/core/test_core_kernels.py",),
+    ),
+    Mutation(
         "samples of ones: the factor of the sample",
         "ones.hpp",
         "decay(norms, gamma_)",

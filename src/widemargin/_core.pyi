@@ -141,6 +141,7 @@ def write_svmlight(
 KERNEL_STRIP: int
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
+KERNEL_STEPS: float
 
 class Strips32: ...
 class Strips64: ...
@@ -230,6 +231,7 @@ def kernel_rows(
     simd: int = -1,
     back_weights: NDArray[Any] | None = None,
     back: Vector | None = None,
+    rounded: NDArray[np.uint16] | None = None,
 ) -> None: ...
 def kernel_sums(
     form: tuple[int, float, float, int],

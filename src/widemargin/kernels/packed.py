@@ -472,8 +472,12 @@ class Samples:
     ) -> None:
         """Add sums over a batch of weights (count, c) times values to ``sums`` (c, m).
 
-        The values are stored in the rows ``place`` of ``out`` too, where not negative.
+        The values are stored in the rows ``place`` of ``out`` too, where not negative:
+        of the dtype, or rounded to uint16.
         """
+        rounded = None
+        if out is not None and out.dtype == np.uint16:
+            out, rounded = None, out
 
         def task(strips: slice) -> None:
             _core.kernel_rows(
@@ -486,6 +490,7 @@ class Samples:
                 place,
                 weights,
                 sums,
+                rounded=rounded,
             )
 
         deadline.check()
