@@ -480,18 +480,8 @@ class Samples:
             out, rounded = None, out
 
         def task(strips: slice) -> None:
-            _core.kernel_rows(
-                self.layout.form,
-                self.core,
-                batch,
-                strips.start,
-                strips.stop,
-                out,
-                place,
-                weights,
-                sums,
-                rounded=rounded,
-            )
+            some = self.layout.form, self.core, batch, strips.start, strips.stop
+            _core.kernel_rows(*some, out, place, weights, sums, rounded=rounded)
 
         deadline.check()
         self.parts(task, count * self.m * (self.entries + 8.0))
