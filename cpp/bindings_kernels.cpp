@@ -149,23 +149,36 @@ void require_kernel(int kind, const Strips<Real>& X, const Batch<Real>& batch) {
                                   X.by_groups == (batch.begin != nullptr)));
 }
 
+// That values of a batch have room: at their places, or in its order.
+template <class T>
+void require_room(const Matrix<T>& out, std::size_t width, std::size_t count,
+                  const Optional<std::int64_t>& place) {
+  require(out.shape(1) >= width && reinterpret_cast<std::uintptr_t>(out.data()) % 64 == 0 &&
+          out.shape(1) * sizeof(T) % 64 == 0);
+  require(place ? place->size() == count : out.shape(0) >= count);
+  if (place)
+    for (auto p : span(*place)) require(p < static_cast<std::int64_t>(out.shape(0)));
+}
+
 template <class Real>
 void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& batch,
                  std::size_t begin, std::size_t end, const std::optional<Matrix<Real>>& out,
                  const Optional<std::int64_t>& place,
                  const std::optional<Matrix<const double>>& weights,
                  const std::optional<Matrix<double>>& sums, int simd,
-                 const Optional<Real>& back_weights, const std::optional<Array<double>>& back) {
+                 const Optional<Real>& back_weights, const std::optional<Array<double>>& back,
+                 const std::optional<Matrix<std::uint16_t>>& rounded) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
   const auto [kind, gamma, coef0, degree] = form;
   require_kernel(kind, X, batch);
-  if (out) {
-    require(out->shape(1) >= width && reinterpret_cast<std::uintptr_t>(out->data()) % 64 == 0 &&
-            out->shape(1) * sizeof(Real) % 64 == 0);
-    require(place ? place->size() == batch.count : out->shape(0) >= batch.count);
-    if (place)
-      for (auto p : span(*place)) require(p < static_cast<std::int64_t>(out->shape(0)));
+  require(!(out && rounded));
+  if (out) require_room(*out, width, batch.count, place);
+  if (rounded) {
+    using widemargin::Term;
+    const auto term = widemargin::term_of(static_cast<widemargin::KernelKind>(kind));
+    require(term != Term::product && gamma >= 0);  // values are from 0 to 1
+    require_room(*rounded, width, batch.count, place);
   }
   require(weights.has_value() == sums.has_value());
   if (weights)
@@ -175,13 +188,17 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
   if (back) require(back_weights->size() == width && back->size() == batch.count);
   const widemargin::Target<Real> target{data(out),
                                         data(place),
-                                        out ? out->shape(1) : 0,
+                                        out       ? out->shape(1)
+                                        : rounded ? rounded->shape(1)
+                                                  : 0,
                                         data(weights),
                                         data(sums),
                                         weights ? weights->shape(1) : 0,
                                         sums ? sums->shape(1) : 0,
                                         data(back_weights),
-                                        data(back)};
+                                        data(back),
+                                        true,
+                                        data(rounded)};
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.rows<Real>();
   const nb::gil_scoped_release release;
   run({static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree}, X, batch, target, begin,
@@ -215,14 +232,14 @@ void kernel_sums(const Form& form, const Strips<Real>& X, const std::vector<Batc
   }
 }
 
-template <class Real>
-void add_rows(const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+template <class Stored>
+void add_rows(const Matrix<const Stored>& rows, const Array<const std::int64_t>& place,
               const Array<const double>& weights, std::size_t begin, std::size_t end,
               const Array<double>& sums, int simd) {
   require(place.size() == weights.size() && begin <= end && end <= sums.size() &&
           end <= rows.shape(1));
   for (auto p : span(place)) require(0 <= p && p < static_cast<std::int64_t>(rows.shape(0)));
-  const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.add<Real>();
+  const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.add<Stored>();
   const nb::gil_scoped_release release;
   run(rows.data(), place.data(), place.size(), rows.shape(1), weights.data(), begin, end,
       sums.data());
@@ -436,8 +453,8 @@ void mirror(const Matrix<Real>& K, std::size_t begin, std::size_t end, std::size
 }
 
 // Entries J of some rows: see mirror.hpp.
-template <class Real>
-void take(const Matrix<const Real>& rows, const Array<const std::int64_t>& place,
+template <class Stored, class Real>
+void take(const Matrix<const Stored>& rows, const Array<const std::int64_t>& place,
           const Array<const std::int64_t>& J, const Matrix<Real>& out,
           const Array<const std::int64_t>& at) {
   const auto within = [](const auto& index, std::size_t count) {
@@ -446,8 +463,17 @@ void take(const Matrix<const Real>& rows, const Array<const std::int64_t>& place
   require(place.size() == at.size() && J.size() <= out.shape(1));
   within(place, rows.shape(0)), within(at, out.shape(0)), within(J, rows.shape(1));
   const nb::gil_scoped_release release;
-  widemargin::take<Real>(rows.data(), rows.shape(1), span(place), span(J), out.data(), out.shape(1),
-                         span(at));
+  widemargin::take(rows.data(), rows.shape(1), span(place), span(J), out.data(), out.shape(1),
+                   span(at));
+}
+
+// What reads rows that are stored.
+template <class Stored, class Real>
+void bind_stored(nb::module_& m) {
+  m.def("add_rows", &add_rows<Stored>, "rows"_a.noconvert(), "place"_a.noconvert(),
+        "weights"_a.noconvert(), "begin"_a, "end"_a, "sums"_a.noconvert(), "simd"_a = -1);
+  m.def("take", &take<Stored, Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
+        "out"_a.noconvert(), "at"_a.noconvert());
 }
 
 template <class Real>
@@ -479,11 +505,11 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
   m.def("kernel_rows", &kernel_rows<Real>, "form"_a, "X"_a, "batch"_a, "begin"_a, "end"_a,
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "simd"_a = -1,
-        "back_weights"_a.noconvert().none() = nb::none(), "back"_a.noconvert().none() = nb::none());
+        "back_weights"_a.noconvert().none() = nb::none(), "back"_a.noconvert().none() = nb::none(),
+        "rounded"_a.noconvert().none() = nb::none());
   m.def("kernel_sums", &kernel_sums<Real>, "form"_a, "X"_a, "batches"_a, "first_sum"_a.noconvert(),
         "weights"_a.noconvert(), "sums"_a.noconvert(), "simd"_a = -1);
-  m.def("add_rows", &add_rows<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
-        "weights"_a.noconvert(), "begin"_a, "end"_a, "sums"_a.noconvert(), "simd"_a = -1);
+  bind_stored<Real, Real>(m);
   m.def("pair_steps", &pair_steps<Real>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
         "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "sums"_a, "stop"_a, "most"_a,
@@ -498,8 +524,6 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
   m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a, "last"_a);
-  m.def("take", &take<Real>, "rows"_a.noconvert(), "place"_a.noconvert(), "J"_a.noconvert(),
-        "out"_a.noconvert(), "at"_a.noconvert());
   const auto bind_pack = [&m](auto pack, auto dense) {
     m.def("pack", pack, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a, "out"_a.noconvert(),
           "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
@@ -564,6 +588,8 @@ void bind_kernels(nb::module_& m) {
         "upper"_a.noconvert(), "rise"_a.noconvert(), "fall"_a.noconvert(),
         "current"_a.noconvert().none() = nb::none());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
+  m.attr("KERNEL_STEPS") = widemargin::kSteps;
+  bind_stored<std::uint16_t, float>(m);
   bind_real<float>(m, "Strips32", "Batch32");
   bind_real<double>(m, "Strips64", "Batch64");
 }

@@ -2,6 +2,8 @@
 // functions of the standard library.
 #include "kernel_rows.hpp"
 
+#include <type_traits>
+
 #include "kernel_functions.hpp"
 #include "kernel_tiles.hpp"
 #include "ones.hpp"
@@ -16,8 +18,34 @@ namespace {
 template <typename Real>
 inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, std::size_t strip) {
   const std::size_t left = X.samples - strip * kStrip;
-  if (target.out != nullptr || left >= kStrip) return kStrip;
+  if (target.stores() || left >= kStrip) return kStrip;
   return (left + kLanes<Real> - 1) / kLanes<Real> * kLanes<Real>;
+}
+
+// Values from 0 to 1 in steps, past the caches.
+template <typename Real>
+[[gnu::noinline]] void stream_rounded(const Real* line, std::uint16_t* out) {
+  alignas(64) std::uint16_t steps[kStrip];
+#pragma omp simd
+  for (std::size_t s = 0; s < kStrip; ++s)
+    steps[s] = static_cast<std::uint16_t>(
+        static_cast<std::int32_t>(static_cast<float>(line[s]) * kSteps + 0.5f));
+  constexpr std::size_t values = kVectorBytes / sizeof(std::uint16_t);
+  for (std::size_t s = 0; s < kStrip; s += values) {
+    Vector<float> some;
+    std::memcpy(&some, steps + s, sizeof(some));
+    stream(reinterpret_cast<float*>(out + s), some);
+  }
+}
+
+// Store the values of a line of a strip in a row of the target.
+template <typename Real>
+inline void put(const Target<Real>& target, std::size_t row, std::size_t strip, const Real* line) {
+  const std::size_t at = row * target.stride + strip * kStrip;
+  if (target.rounded != nullptr) return stream_rounded(line, target.rounded + at);
+  Real* out = target.out + at;
+  for (std::size_t s = 0; s < kStrip; s += kLanes<Real>)
+    target.past_caches ? stream(out + s, load(line + s)) : store(out + s, load(line + s));
 }
 
 // `samples`: how many a strip has where that is known, so that loops are unrolled, or 0.
@@ -28,7 +56,6 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
                    std::size_t first_column, std::size_t columns, Total& sums) {
   const std::size_t width = samples > 0 ? samples : some;
   constexpr Term terms = row_term(kind);
-  constexpr std::size_t lanes = kLanes<Real>;
   const Real* norms = X.norms + strip * kStrip;
   double* total = target.sums + first_column * target.width + strip * kStrip;
   alignas(64) Real tile[kGroup * kStrip];
@@ -38,7 +65,7 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
       table.is_there && samples == kStrip && X.ones != nullptr && batch.count >= kTableRows;
   if (has_table) table.fill(f, norms);
   const bool at_once =
-      samples == kStrip && !has_table && target.out == nullptr && target.columns * columns <= 1;
+      samples == kStrip && !has_table && !target.stores() && target.columns * columns <= 1;
   for (std::size_t row = 0; row < batch.count;) {
     const std::size_t rows = has_table ? table.lines(f, X, strip, batch, row, tile)
                                        : products<Real, terms, dense, sparse, samples>(
@@ -63,14 +90,10 @@ void strip_of_rows(const Function<Real, kind>& f, const Strips<Real>& X, const B
         }
       }
       if (!has_table) apply(f, norms, batch.norms[row + r], width, line);
-      if (target.out != nullptr && first_column == 0) {
+      if (target.stores() && first_column == 0) {
         const auto place =
             target.place ? target.place[row + r] : static_cast<std::int64_t>(row + r);
-        if (place >= 0) {
-          Real* out = target.out + static_cast<std::size_t>(place) * target.stride + strip * kStrip;
-          for (std::size_t s = 0; s < kStrip; s += lanes)
-            target.past_caches ? stream(out + s, load(line + s)) : store(out + s, load(line + s));
-        }
+        if (place >= 0) put(target, static_cast<std::size_t>(place), strip, line);
       }
       if (target.back_weights != nullptr && first_column == 0)
         target.back[row + r] += weighted(line, target.back_weights + strip * kStrip, width);
@@ -87,7 +110,7 @@ template <typename Real, KernelKind kind>
 void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Real>& batch,
                   const Target<Real>& target, std::size_t begin, std::size_t end) {
   if constexpr (kind == KernelKind::rbf && sizeof(Real) == 4 && kPicks) {
-    const bool sums_only = target.out == nullptr && target.back_weights == nullptr;
+    const bool sums_only = !target.stores() && target.back_weights == nullptr;
     if (X.by_factors && sums_only && target.columns == 1 && target.weights != nullptr)
       return sums_by_factors(form.gamma, X, batch, target.weights, target.sums, begin, end);
   }
@@ -144,34 +167,40 @@ constexpr std::size_t kTogether = 8;
 // Samples whose sums stay in the first-level cache while rows are added up.
 constexpr std::size_t kTileSamples = 1024;
 
-template <typename Real, std::size_t together>
-inline void add_together(const Real* const* rows, const double* weights, std::size_t begin,
+// What a stored value is, but for the steps: those are in its weight.
+template <typename Stored>
+using Plain = std::conditional_t<sizeof(Stored) == 2, float, Stored>;
+
+template <typename Stored, std::size_t together>
+inline void add_together(const Stored* const* rows, const double* weights, std::size_t begin,
                          std::size_t end, double* sums) {
+  using Real = Plain<Stored>;
+  constexpr Real step = sizeof(Stored) == 2 ? Real(1) / kSteps : Real(1);
   Real w[together];
-  for (std::size_t r = 0; r < together; ++r) w[r] = static_cast<Real>(weights[r]);
+  for (std::size_t r = 0; r < together; ++r) w[r] = static_cast<Real>(weights[r]) * step;
 #pragma omp simd
   for (std::size_t s = begin; s < end; ++s) {
     Real sum = 0;
-    for (std::size_t r = 0; r < together; ++r) sum += rows[r][s] * w[r];
+    for (std::size_t r = 0; r < together; ++r) sum += static_cast<Real>(rows[r][s]) * w[r];
     sums[s] += static_cast<double>(sum);
   }
 }
 
-template <typename Real>
-void add_rows(const Real* data, const std::int64_t* place, std::size_t count, std::size_t stride,
+template <typename Stored>
+void add_rows(const Stored* data, const std::int64_t* place, std::size_t count, std::size_t stride,
               const double* weights, std::size_t begin, std::size_t end, double* sums) {
-  const Real* rows[kTogether];
+  const Stored* rows[kTogether];
   for (std::size_t first = begin; first < end; first += kTileSamples) {
     const std::size_t last = end - first < kTileSamples ? end : first + kTileSamples;
     std::size_t r = 0;
     for (; r + kTogether <= count; r += kTogether) {
       for (std::size_t i = 0; i < kTogether; ++i)
         rows[i] = data + static_cast<std::size_t>(place[r + i]) * stride;
-      add_together<Real, kTogether>(rows, weights + r, first, last, sums);
+      add_together<Stored, kTogether>(rows, weights + r, first, last, sums);
     }
     for (; r < count; ++r) {
       rows[0] = data + static_cast<std::size_t>(place[r]) * stride;
-      add_together<Real, 1>(rows, weights + r, first, last, sums);
+      add_together<Stored, 1>(rows, weights + r, first, last, sums);
     }
   }
 }
@@ -179,8 +208,8 @@ void add_rows(const Real* data, const std::int64_t* place, std::size_t count, st
 }  // namespace
 
 KernelTable kernel_table() {
-  return {&kernel_rows<float>, &kernel_rows<double>,  &add_rows<float>,
-          &add_rows<double>,   &strip_squares<float>, &strip_squares<double>};
+  return {&kernel_rows<float>,      &kernel_rows<double>,  &add_rows<float>,      &add_rows<double>,
+          &add_rows<std::uint16_t>, &strip_squares<float>, &strip_squares<double>};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

@@ -83,7 +83,15 @@ struct Target {
   const Real* back_weights = nullptr;  // null: no such sums; one for each sample of whole strips
   double* back = nullptr;
   bool past_caches = true;  // store the values there: rows that are read at once stay in cache
+  // In place of `out`, for values from 0 to 1: the nearest of kSteps steps.
+  std::uint16_t* rounded = nullptr;
+
+  bool stores() const { return out != nullptr || rounded != nullptr; }
 };
+
+// Rows that are kept may have values of 16 bits: whole numbers of steps of 1 / kSteps, which are
+// off by half a step at most. 0 and 1 are exact.
+constexpr float kSteps = 65535.0f;
 
 // For the strips begin .. end - 1.
 template <typename Real>
@@ -91,8 +99,9 @@ using KernelRows = void (*)(const KernelForm&, const Strips<Real>&, const Batch<
                             const Target<Real>&, std::size_t begin, std::size_t end);
 
 // sums[s] += sum over r of weights[r] rows[place[r] * stride + s] for s in begin .. end - 1.
-template <typename Real>
-using AddRows = void (*)(const Real* rows, const std::int64_t* place, std::size_t count,
+// Of rounded values, which are floats.
+template <typename Stored>
+using AddRows = void (*)(const Stored* rows, const std::int64_t* place, std::size_t count,
                          std::size_t stride, const double* weights, std::size_t begin,
                          std::size_t end, double* sums);
 
@@ -106,6 +115,7 @@ struct KernelTable {
   KernelRows<double> rows64;
   AddRows<float> add32;
   AddRows<double> add64;
+  AddRows<std::uint16_t> add16;
   StripSquares<float> squares32;
   StripSquares<double> squares64;
 
@@ -116,9 +126,11 @@ struct KernelTable {
     else
       return rows64;
   }
-  template <typename Real>
-  AddRows<Real> add() const {
-    if constexpr (sizeof(Real) == 4)
+  template <typename Stored>
+  AddRows<Stored> add() const {
+    if constexpr (sizeof(Stored) == 2)
+      return add16;
+    else if constexpr (sizeof(Stored) == 4)
       return add32;
     else
       return add64;

@@ -7,6 +7,8 @@
 #include <span>
 #include <type_traits>
 
+#include "kernel_rows.hpp"
+
 namespace widemargin {
 
 // K[i, j] = K[j, i] for the columns j from `first` to `last`, which lie between begin and end, and
@@ -34,15 +36,17 @@ void mirror(Real* K, std::size_t begin, std::size_t end, std::size_t q, std::siz
   }
 }
 
-// out[at[i], j] = rows[place[i], J[j]], where rows have `stride` entries and those of out `width`.
-template <typename Real>
-void take(const Real* rows, std::size_t stride, std::span<const std::int64_t> place,
+// out[at[i], j] = rows[place[i], J[j]] times the step that these are stored in, where rows have
+// `stride` entries and those of out `width`.
+template <typename Stored, typename Real>
+void take(const Stored* rows, std::size_t stride, std::span<const std::int64_t> place,
           std::span<const std::int64_t> J, Real* out, std::size_t width,
           std::span<const std::int64_t> at) {
+  constexpr Real step = sizeof(Stored) == 2 ? Real(1) / kSteps : Real(1);
   for (std::size_t i = 0; i < place.size(); ++i) {
-    const Real* from = rows + static_cast<std::size_t>(place[i]) * stride;
+    const Stored* from = rows + static_cast<std::size_t>(place[i]) * stride;
     Real* to = out + static_cast<std::size_t>(at[i]) * width;
-    for (std::size_t j = 0; j < J.size(); ++j) to[j] = from[J[j]];
+    for (std::size_t j = 0; j < J.size(); ++j) to[j] = static_cast<Real>(from[J[j]]) * step;
   }
 }
 

@@ -744,8 +744,8 @@ MUTATIONS = [
     Mutation(
         "many problems: rows that have no loss by the scores of others",
         "certificates.cpp",
-        "begin + own[k]",
-        "begin + k",
+        "begin + own[k];\n          const bool",
+        "begin + k;\n          const bool",
         MANY,
     ),
     Mutation(
@@ -1232,8 +1232,8 @@ MUTATIONS = [
     Mutation(
         "many problems: a fold has the scores of another one",
         "batch.cpp",
-        "if (*scored != at_) add_moved(*scored);",
-        "",
+        "all_.c[scored->begin + i - at_]",
+        "all_.c[i]",
         BATCH,
     ),
     # -- files of balls
@@ -1803,6 +1803,20 @@ MUTATIONS = [
         "mirror.hpp",
         "    below(left, columns, end, q);\n",
         "",
+        ("tests/core/test_core_kernels.py",),
+    ),
+    Mutation(
+        "rows in 16 bits: what they are off by, in bounds of scores",
+        "scores.py",
+        "        errors += self._off * SLACK\n",
+        "",
+        ("tests/kernels/test_kept_rows.py",),
+    ),
+    Mutation(
+        "rows in 16 bits: the nearest one",
+        "kernel_rows.cpp",
+        "* kSteps + 0.5f",
+        "* kSteps",
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(

@@ -144,6 +144,7 @@ KERNEL_CHUNK: int
 MANY_FREE: int
 FAR_OFF: float
 OF_VISIT: float
+KERNEL_STEPS: float
 
 class Strips32: ...
 class Strips64: ...
@@ -233,6 +234,7 @@ def kernel_rows(
     simd: int = -1,
     back_weights: NDArray[Any] | None = None,
     back: Vector | None = None,
+    rounded: NDArray[np.uint16] | None = None,
 ) -> None: ...
 def kernel_sums(
     form: tuple[int, float, float, int],

@@ -168,8 +168,8 @@ def test_inspect_and_other_formats_of_a_scaled_model(here, capsys):
 def test_a_scaled_kernel_model_has_no_text(here, capsys):
     train(capsys, "train.svm --scale standard --kernel rbf")
     assert refused(capsys, "convert", "m.wm", "m.model") == (
-        "widemargin: A LIBSVM model has no scaling of the columns: train on data that "
-        "svm-scale has scaled.\n"
+        "widemargin: m.wm: A LIBSVM model has no scaling of the columns: train on data "
+        "that svm-scale has scaled.\n"
     )
     assert main(["convert", "m.wm", "m.onnx"]) == 0
 

@@ -10,7 +10,10 @@ from tests.cases.kernels import on_every_simd
 from widemargin import _core
 from widemargin.kernels.packed import (
     RBF_BY_DIFFERENCES,
+    Batches,
     CoreSums,
+    Layout,
+    Samples,
     aligned,
     kernel_values,
 )
@@ -519,3 +522,47 @@ def test_half_of_the_values_make_the_same_sums(monkeypatch, form, m, packed):
         K = kernel_values(form, Z, Z)
         found = CoreSums(form, Z, c[:, np.newaxis]).at_own_rows(n_jobs=2)
         np.testing.assert_allclose(found, K @ c, atol=1e-12 * (abs(K) @ abs(c)).max())
+
+
+@on_every_simd
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_values_are_kept_in_the_nearest_of_16_bits(real, simd):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(M, N)) * rng.random((M, 1)) ** 4
+    layout = Layout(FORM, X, real)
+    samples, batches = Samples(layout, X), Batches(layout, X)
+    rows = batches.take(np.arange(M), samples)
+    values, kept = aligned((M, WIDTH), real), aligned((M + 2, WIDTH), np.uint16)
+    kept[:] = 7
+    place = np.arange(M)[::-1] + 1
+    place[3] = -1
+    some = FORM, samples.core, rows, 0, 2
+    _core.kernel_rows(*some, values, None, None, None, simd)
+    _core.kernel_rows(*some, None, place, None, None, simd, rounded=kept)
+    stays = place >= 0
+    steps = _core.KERNEL_STEPS * values[stays].astype(np.float64)
+    assert np.abs(kept[place[stays]] - steps).max() <= 0.51
+    assert (np.diagonal(kept[place])[stays] == _core.KERNEL_STEPS).all()
+    assert (kept[[0, M - 3, M + 1]] == 7).all()
+    with pytest.raises(ValueError, match=NO_FIT):
+        _core.kernel_rows(*some, values, None, None, None, simd, rounded=kept)
+    products = (0, 1.0, 0.0, 3)
+    with pytest.raises(ValueError, match=NO_FIT):  # values need not be from 0 to 1
+        _core.kernel_rows(products, *some[1:], None, None, None, None, rounded=kept)
+
+
+@on_every_simd
+def test_rows_of_16_bits_are_added_and_taken(simd):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 1 << 16, (30, WIDTH), dtype=np.uint16)
+    values = rows / float(_core.KERNEL_STEPS)
+    place, c = rng.permutation(30)[:21], rng.normal(size=21)
+    sums = np.ones(WIDTH)
+    _core.add_rows(rows, place, c, 3, 120, sums, simd)
+    expected = np.ones(WIDTH)
+    expected[3:120] += (c @ values[place])[3:120]
+    np.testing.assert_allclose(sums, expected, rtol=0, atol=2e-6)
+    out, J = np.zeros((4, 16), np.float32), np.array([5, 0, 127])
+    _core.take(rows, np.array([2, 29]), J, out, np.array([3, 1]))
+    np.testing.assert_allclose(out[[3, 1], :3], values[[2, 29]][:, J], rtol=1e-6)
+    assert not out[[0, 2]].any()

@@ -5,6 +5,7 @@ import numpy as np
 from widemargin import Kernel
 from widemargin.data.memory import as_rows
 from widemargin.kernels.matrix import Columns
+from widemargin.problems.scores import Scores
 
 
 def test_sums_are_right_when_new_rows_take_the_last_free_places_and_used_ones():
@@ -23,3 +24,99 @@ def test_sums_are_right_when_new_rows_take_the_last_free_places_and_used_ones():
         expected += K[:, J] @ c
         np.testing.assert_allclose(sums[:1200], expected, atol=1e-3)
     assert columns.hits
+
+
+def smooth(m=400, gamma=1e-4, **options):
+    """Columns whose values, near 1, float32 hardly rounds."""
+    X = np.random.default_rng(0).normal(size=(m, 80))
+    kernel = Kernel("rbf", gamma=gamma)
+    return Columns(as_rows(X), kernel, **options), kernel(X, X)
+
+
+def test_rows_in_16_bits_are_off_by_what_they_say():
+    columns, K = smooth()
+    columns.keep_rounded()
+    J, c = np.arange(100), np.random.default_rng(1).normal(size=100)
+    made, kept = np.zeros(columns.width), np.zeros(columns.width)
+    columns.add(J, c, made)
+    columns.add(J, c, kept)
+    assert columns.hits == 100 * 400
+    assert columns._kept.rows.dtype == np.uint16
+    off = np.abs([made[:400] - K[:, J] @ c, kept[:400] - K[:, J] @ c]).max(axis=1)
+    assert off[0] < 2e-5 < off[1] <= columns.kept_error * np.abs(c).sum() + off[0]
+
+
+def test_rows_in_16_bits_take_half_of_the_room():
+    packed = smooth(1200)[0].n_bytes
+    columns, K = smooth(1200, memory_limit=packed + (3 << 20))
+    places = len(columns._kept.rows)
+    columns.keep_rounded()
+    assert len(columns._kept.rows) in (2 * places, 2 * places + 1)
+    J, sums = np.arange(2 * places), np.zeros(columns.width)
+    for _ in range(2):
+        columns.add(J, np.ones(len(J)), sums)
+    assert columns.hits == len(J) * 1200
+    np.testing.assert_allclose(sums[:1200], 2 * K[:, J].sum(axis=1), rtol=1e-5)
+
+
+def test_rows_in_16_bits_are_of_values_from_0_to_1_in_float32():
+    X = np.random.default_rng(0).normal(size=(300, 80))
+    for kernel, rounded in (
+        (Kernel("poly", gamma=0.1), False),
+        (Kernel("laplacian", gamma=0.1), True),
+        (Kernel(lambda A, B: A @ B.T), False),
+    ):
+        columns = Columns(as_rows(X), kernel)
+        columns.keep_rounded()
+        assert columns.is_rounded == rounded
+        assert (columns.kept_error > 0) == rounded
+        columns.refine()
+        columns.keep_rounded()
+        assert not columns.is_rounded
+        assert columns.kept_error == 0.0
+
+
+def test_who_asks_for_rows_gets_them_exact():
+    for ask in ("columns", "keep", "kept_rows"):
+        columns, K = smooth()
+        columns.keep_rounded()
+        columns.add(np.arange(9), np.ones(9), np.zeros(columns.width))
+        value = getattr(columns, ask)
+        if ask == "columns":
+            np.testing.assert_allclose(value(np.arange(5)), K[:5], atol=1e-6)
+        elif ask == "keep":
+            value(np.arange(5))
+            rows = columns.kept_rows[columns.places[:5]]
+            np.testing.assert_allclose(rows[:, :400], K[:5], atol=1e-6)
+        assert not columns.is_rounded
+        assert columns.kept_rows.dtype == np.float32
+
+
+def test_blocks_take_rows_in_16_bits():
+    X = np.random.default_rng(0).normal(size=(500, 300))
+    kernel = Kernel("rbf", gamma=1 / 300)
+    columns = Columns(as_rows(X), kernel)
+    columns.keep_rounded()
+    J = np.arange(0, 500, 2)
+    columns.add(J, np.ones(250), np.zeros(columns.width))
+    values, hits = columns.block(J, np.arange(500)), columns.hits
+    assert hits == 250 * 500
+    off = np.abs(values - kernel(X, X)[J]).max()
+    assert 4e-6 < off <= columns.kept_error + 1e-6
+
+
+def test_errors_of_scores_know_rows_in_16_bits():
+    columns, K = smooth()
+    columns.keep_rounded()
+    scores, J = Scores(columns, np.zeros(400)), np.arange(100)
+    for c in (1.0, 3.0):
+        scores.add(J, c * np.ones(100))
+    found, exact = scores.sums(), 4.0 * K[:, J].sum(axis=1)
+    off = np.abs(found.values - exact)
+    assert (off <= found.errors).all()
+    assert off.max() > 0.5 * scores.noise > 0.0
+    without = found.errors - scores._off
+    assert (off > without).any()
+    scores.refresh(np.arange(400))
+    assert scores.noise == 0.0
+    assert np.abs(scores.values - exact).max() < 1e-10

@@ -193,6 +193,10 @@ _OF_ONE = (
     "n_bytes",
     "cost",
     "keeps_rows",
+    "keep_rounded",
+    "keep_exact",
+    "is_rounded",
+    "kept_error",
     "mirror",
     "refine",
 )

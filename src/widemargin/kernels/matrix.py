@@ -44,6 +44,10 @@ LEAST_BLOCK = 64
 # are kept, which are given up then: with 0.6 and 0.7 mnist with little memory took a
 # fifth longer.
 FOCUS_SHARE, FOCUS_OF_KEPT = 0.75, 0.4
+# Of rows that are kept rounded; and what their values are off by at most: half a step,
+# and what float32 rounds on the way to steps and in a weight.
+ROUNDED_DTYPE = np.dtype(np.uint16)
+ROUNDED_ERROR = 0.52 / _core.KERNEL_STEPS
 # In focus while that changes.
 _NOWHERE = np.empty(0, np.intp)
 
@@ -70,6 +74,7 @@ class Columns:
     evaluations : int, entries of K computed so far
     hits : int, entries of K that were kept and used again
     dtype : float32; float64 after `refine`, or where float32 is too rough
+    stored : dtype of the rows that `add` keeps; uint16 after `keep_rounded`
     width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
     limit : int, in bytes, of the packed samples and of values that are kept
@@ -89,10 +94,12 @@ class Columns:
 
     twins: int | None = None
     dtype: Any
+    stored: Any
     block_rows: int
     _X: Any
     _source: Engine
     _room: NDArray[Any]
+    _rows_bytes: int
     _focus_bytes: int
     _focus_share: float
     _focused: Index | None
@@ -151,20 +158,60 @@ class Columns:
         share = FOCUS_OF_KEPT if _worth_of(source) < 1 else FOCUS_SHARE
         focus = source.n_bytes * padded(int(share * self.shape[0])) // width
         focus = focus if focus <= room else 0
-        places = min(self.shape[0], (room - focus) // (width * size))
         # All at once: an interrupt comes before or after.
         vars(self).update(
             dtype=np.dtype(dtype),
+            stored=np.dtype(dtype),
             block_rows=block_rows,
             _X=X,
             _source=source,
-            _room=aligned((places * width,), dtype),  # touched when it is used
+            _room=self._room_for_rows(room - focus, dtype),
+            _rows_bytes=room - focus,
             _focus_bytes=focus,
             _focus_share=share,
             _focused=_NOWHERE,
             _mirrored=Parts(0),
         )
         self.focus(None)
+
+    def _room_for_rows(self, n_bytes: int, dtype: Any) -> NDArray[Any]:
+        """Room for rows of K; memory is touched when it is used."""
+        m, width = self.shape[0], padded(self.shape[0])
+        places = min(m, n_bytes // (width * np.dtype(dtype).itemsize))
+        return aligned((places * width,), dtype)
+
+    def keep_rounded(self) -> None:
+        """Keep rows for `add` in 16 bits, where values are float32 from 0 to 1.
+
+        Half of the memory is touched and read; values of rows that were kept are off by
+        `kept_error` then. Nothing is done where they are others.
+        """
+        named, reads = self.kernel.named, self._source.reads_kept
+        decays = named is not None and named.value == "decay"
+        if reads and decays and self.dtype == np.float32:
+            self._keep_in(ROUNDED_DTYPE)
+
+    def keep_exact(self) -> None:
+        """Keep rows as they are made."""
+        self._keep_in(self.dtype)
+
+    def _keep_in(self, dtype: Any) -> None:
+        """Keep rows in a dtype; those that are kept in another one are given up."""
+        if self.stored == dtype:
+            return
+        room = self._room_for_rows(self._rows_bytes, dtype)
+        vars(self).update(stored=dtype, _room=room, _focused=_NOWHERE)
+        self.focus(None)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether rows are kept in 16 bits."""
+        return bool(self.stored == ROUNDED_DTYPE)
+
+    @property
+    def kept_error(self) -> float:
+        """What `add` may take a value for that is kept, less what it is: at most."""
+        return ROUNDED_ERROR if self.is_rounded else 0.0
 
     @property
     def n_bytes(self) -> int:
@@ -279,6 +326,7 @@ class Columns:
 
         Where rows are in focus: their entries only.
         """
+        self.keep_exact()
         J = self._index(J)
         out = np.empty((len(J), self.length), self.dtype)
         for part in self._source.cut(len(J)):
@@ -303,6 +351,7 @@ class Columns:
     @property
     def kept_rows(self) -> NDArray[Any]:
         """The rows that are kept, at their `places`: (number of places, width)."""
+        self.keep_exact()
         return self._kept.rows
 
     @property
@@ -322,6 +371,7 @@ class Columns:
         ValueError
             There is no room for all of them.
         """
+        self.keep_exact()
         J = self._index(J)
         for part in self._source.cut(len(J)):
             new = J[part][self._kept.find(J[part]) < 0]

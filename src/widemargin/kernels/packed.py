@@ -472,21 +472,16 @@ class Samples:
     ) -> None:
         """Add sums over a batch of weights (count, c) times values to ``sums`` (c, m).
 
-        The values are stored in the rows ``place`` of ``out`` too, where not negative.
+        The values are stored in the rows ``place`` of ``out`` too, where not negative:
+        of the dtype, or rounded to uint16.
         """
+        rounded = None
+        if out is not None and out.dtype == np.uint16:
+            out, rounded = None, out
 
         def task(strips: slice) -> None:
-            _core.kernel_rows(
-                self.layout.form,
-                self.core,
-                batch,
-                strips.start,
-                strips.stop,
-                out,
-                place,
-                weights,
-                sums,
-            )
+            some = self.layout.form, self.core, batch, strips.start, strips.stop
+            _core.kernel_rows(*some, out, place, weights, sums, rounded=rounded)
 
         deadline.check()
         self.parts(task, count * self.m * (self.entries + 8.0))

@@ -1,5 +1,6 @@
 """Scores K c that follow coefficients, with bounds of their errors."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,8 +89,10 @@ class Scores:
         self.version, self.refreshes, self.error = 0, 0, 0.0
         self.c = np.zeros(m)
         self.current: NDArray[np.bool_] | None = None
-        # Since then: columns added, sum |change| s_j, and what c lost by rounding.
+        # Since then: columns added, sum |change| s_j, what c lost by rounding; and what
+        # rounding of kept rows may have done at most, and its square by chance.
         self._added, self._moved, self._lost = 0, 0.0, 0.0
+        self._off = self._variance = 0.0
         # Of the values that are added: bounds, known at less cost by then, and unit.
         self._bounds: ValueBounds | None = None
         self._unit = SINGLE
@@ -135,6 +138,11 @@ class Scores:
         """The rows whose scores were computed for c in float64."""
         return np.asarray(self._then.is_exact & (self._added == 0))
 
+    @property
+    def noise(self) -> float:
+        """What rounding of kept rows has made of a score, about."""
+        return math.sqrt(self._variance)
+
     def _ready(self) -> None:
         """Know the values that will be added; where they were others: begin anew."""
         unit = UNIT if self._columns.dtype == np.float64 else SINGLE
@@ -149,6 +157,9 @@ class Scores:
         moved, s = np.abs(change), bounds.s[J]
         self._moved += float((moved * s).sum())
         self._lost += UNIT * SLACK * float(((np.abs(self.c[J]) + moved) * s).sum())
+        if off := self._columns.kept_error:
+            self._off += off * float(moved.sum())
+            self._variance += off**2 / 3.0 * float(change @ change)
         self._added += len(J)
 
     def sums(self) -> Sums:
@@ -167,6 +178,7 @@ class Scores:
         rounded = gamma_n(self._columns.roundings, unit) + added
         errors += bounds.sums(bounds, self.c - self._then.c, 0.0)
         errors += bounds.s * ((rounded * self._moved + self._lost) * SLACK)
+        errors += self._off * SLACK
         if unit == SINGLE:  # values and weights too small for float32 are lost
             errors += FLUSHED * (self._moved + self._added)
         return Sums(self.values, errors)
@@ -176,6 +188,7 @@ class Scores:
         none = np.zeros(len(self.c), bool)
         self._then = Then(self.c.copy(), errors, none)
         self._added, self._moved, self._lost = 0, 0.0, 0.0
+        self._off = self._variance = 0.0
 
     def focus(self, rows: NDArray[np.bool_]) -> None:
         """From now on keep only these rows' scores current; c is zero elsewhere.

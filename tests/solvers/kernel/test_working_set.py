@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from tests.cases.kernels import NAMED, plain
-from widemargin import Kernel, Problem
+from widemargin import Kernel, Problem, solve
 from widemargin.kernels.packed import padded
+from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import working_set
-from widemargin.solvers.kernel.selection import Choice
+from widemargin.solvers.kernel.selection import UNSOLVED, Choice, Precision
 from widemargin.solvers.kernel.working_set import WorkingSet, solve_by_pairs
 
 
@@ -159,3 +160,53 @@ def test_a_violation_that_fell_much_or_rose_leaves_out_no_more_rows(
     run._violation = before
     run.focus(found)
     assert run.current == 300 - left_out
+
+
+def noisy_run():
+    """A run that has read rows in 16 bits."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 80)), np.where(rng.random(400) < 0.5, 1.0, -1.0)
+    problem = Problem(X, y, 10.0, kernel=Kernel("rbf", gamma=1 / 80))
+    problem.columns.keep_rounded()
+    run = WorkingSet(problem, problem.expand(np.zeros(400)), solve_by_pairs)
+    for part in (np.arange(200), np.arange(200, 400), np.arange(200)):
+        run.advance(run.look(), run.latest(0), part, 1e-3)
+    return run
+
+
+def test_scores_are_refreshed_where_rounding_of_kept_rows_hides_an_aim():
+    run = noisy_run()
+    precision, noise, found = Precision(run), run.scores.noise, run.look()
+    assert noise > 0.0
+    for aim in (np.inf, 2.0 * noise):
+        assert precision.sharpen(aim, found) is found
+        assert run.scores.refreshes == 0
+    precision.sharpen(0.5 * noise, found)
+    assert run.scores.refreshes == 1
+    assert run.scores.noise == 0.0
+    assert precision.look().size == run.look().size  # which asks for no float64
+    assert run.problem.columns.is_rounded
+
+
+def test_rows_are_exact_before_values_are_of_float64():
+    run = noisy_run()
+    columns, precision = run.problem.columns, Precision(run)
+    run.unsolved = UNSOLVED
+    precision.look()
+    assert not columns.is_rounded
+    assert columns.dtype == np.float32
+    precision.look()
+    assert columns.dtype == np.float64
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-7])
+def test_rows_are_kept_in_16_bits_where_gaps_allow_it(tol):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1500, 80)), np.where(rng.random(1500) < 0.5, 1.0, -1.0)
+    problem = Problem(X, y, 10.0, kernel=Kernel("rbf", gamma=1 / 80))
+    solution = solve(problem, IRWLS(working_set=500), tol=tol)
+    assert solution.status == "solved"
+    proof = problem.certify(solution.alpha, solution.w, solution.b)
+    assert proof.relative_gap <= tol
+    assert problem.columns.is_rounded == (tol >= 1e-5)
+    assert solution.trace[-1].details["float64"] == 0.0

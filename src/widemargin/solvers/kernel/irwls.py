@@ -47,6 +47,11 @@ Index = NDArray[np.intp]
 ROUNDING_STOP = 1e-12
 
 
+# The least gap for which rows of K are kept in 16 bits: what rounding does to scores is
+# 1e-4 of C or so, and the last working sets have to go without it.
+ROUNDED_TOL = 1e-5
+
+
 # Makes the solver of the small problems of one run.
 INNER: dict[str, Callable[[], Inner]] = {
     "pairs": PairsFirst,
@@ -194,6 +199,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             problem.columns.refine()
         inner = self.small_solver()
         kinked = self.selection == "violation" and isinstance(inner, PairsFirst)
+        if tol >= ROUNDED_TOL:
+            problem.columns.keep_rounded()
+        else:
+            problem.columns.keep_exact()
         scores = _first_scores(problem, start)
         run = WorkingSet(problem, scores, inner, kinked=kinked)
         choose = Choice(
@@ -226,11 +235,13 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             if self.selection == "violation" and run.focus(found):
                 found = run.look()
             kept, new = choose(iteration, found)
+            aim = choose.aim(found, gap, tol)
+            found = precision.sharpen(aim, found)
             to_rounding = at_once and self.inner not in PUBLISHED
             least = ROUNDING_STOP * problem.unit
             stop = least if to_rounding else INNER_SHARE * found.size
             before = run.unsolved
-            run.advance(found, kept, new, stop, choose.aim(found, gap, tol))
+            run.advance(found, kept, new, stop, aim)
             failures = failures + 1 if run.unsolved > before else 0
             if self.inner in PUBLISHED and failures >= GIVEN_UP:
                 return

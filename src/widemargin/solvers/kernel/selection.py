@@ -159,9 +159,29 @@ class Precision:
         self._violation = found.size
         return found
 
+    def sharpen(self, aim: float, found: Violations) -> Violations:
+        """The violations without what rounding of kept rows did, where it hides an aim.
+
+        The set that follows adds little of it again. (mnist, C = 10, would end at a gap
+        of 1.3e-3 where 1e-4 is asked for, and take a set more.)
+        """
+        run = self._run
+        if not run.scores.noise > aim:
+            return found
+        b = run.problem.intercept_near(run.c, found.intercept)
+        run.problem.refresh_near(run.scores, b)
+        found = run.look()
+        self._seen, self._age = run.scores.refreshes, 0
+        self._violation = found.size
+        return found
+
     def _refined(self) -> Violations | None:
-        """The violations in float64, if that is new."""
-        if self._run.problem.columns.dtype == np.float64:
+        """The violations with kept rows that are not rounded, or in float64, if new."""
+        columns = self._run.problem.columns
+        if columns.is_rounded:
+            columns.keep_exact()
+            return self._run.look()
+        if columns.dtype == np.float64:
             return None
         try:
             self._run.refine()
