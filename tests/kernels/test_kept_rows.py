@@ -105,6 +105,19 @@ def test_blocks_take_rows_in_16_bits():
     assert 4e-6 < off <= columns.kept_error + 1e-6
 
 
+def test_rows_that_are_made_anew_have_no_noise_of_16_bits():
+    columns, _ = smooth()
+    columns.keep_rounded()
+    scores, J = Scores(columns, np.zeros(400)), np.arange(50)
+    scores.add(J, np.ones(50), np.zeros(50, bool))
+    scores.add(J, np.ones(50))  # kept now, but not read
+    assert columns.hits == 0
+    assert scores.noise == 0.0
+    scores.add(J[:25], np.full(25, 2.0))
+    assert columns.hits == 25 * 400
+    np.testing.assert_allclose(scores.noise, columns.kept_error * 10 / 3**0.5)
+
+
 def test_errors_of_scores_know_rows_in_16_bits():
     columns, K = smooth()
     columns.keep_rounded()

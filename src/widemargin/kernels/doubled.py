@@ -120,19 +120,20 @@ class DoubledColumns:
         c: Vector,
         sums: Vector,
         again: NDArray[np.bool_] | None = None,
-    ) -> None:
+    ) -> Vector:
         """Add the columns J times c to ``sums``, (width,): see `Columns.add`."""
         some = aligned((self.single.width,), np.float64)
         some[:] = 0.0
         once, changes = self._once(J, c)
         if again is not None:  # a sample is, where one of its rows is
             again = self._samples_of(np.asarray(J)[again])[once]
-        self.single.add(once, changes, some, again)
+        read = self.single.add(once, changes, some, again)
         if self._place is not None:
             sums[: len(self._place)] += some[self._place]
-            return
+            return read
         sums[: self._m] += some[: self._m]
         sums[self._m : 2 * self._m] += some[: self._m]
+        return read
 
     def exact(self, rows: Index, J: Index, c: Vector) -> Vector:
         """Sums in float64: see `Columns.exact`."""

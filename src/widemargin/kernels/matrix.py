@@ -394,12 +394,16 @@ class Columns:
         c: Vector,
         sums: Vector,
         again: NDArray[np.bool_] | None = None,
-    ) -> None:
+    ) -> Vector:
         """Add K[:, J] c to ``sums``, (width,) in float64; keeps what is dear.
 
         Rows that are kept are read; others are computed and added up as they are made.
         Sums of up to eight rows in the dtype are added to float64. New rows are kept
         where they are likely to be asked for ``again``, (len(J),); None: all may be.
+
+        Returns
+        -------
+        The c of rows that were read: their values are off by up to `kept_error`.
         """
         J = self._index(J)
         place = np.full(len(J), -1)
@@ -410,6 +414,7 @@ class Columns:
         if not new.all():
             self._add_kept(place[~new], c[~new], sums)
         self._uses[J] += 1
+        read = c[~new]
         J, c = J[new], c[new]
         keep = self._uses[J] > self._worth
         if again is not None:
@@ -420,6 +425,7 @@ class Columns:
             with self._storing(some):
                 place[kept] = self._kept.make_room(some[kept], J)
                 self._source.compute(some, c[part], sums, self._kept.rows, place)
+        return read
 
     @contextlib.contextmanager
     def _storing(self, J: Index) -> Generator[None, None, None]:

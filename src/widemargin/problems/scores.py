@@ -123,8 +123,8 @@ class Scores:
         try:
             self._ready()
             self._columns.focus(self._rows)  # other scores may have looked elsewhere
-            self._columns.add(J, change, self._sums, again)
-            self._note(J, change)
+            read = self._columns.add(J, change, self._sums, again)
+            self._note(J, change, read)
         except BaseException:
             self._sums[:] = before
             raise
@@ -150,16 +150,16 @@ class Scores:
             self._begin(self.sums().errors)
         self._unit = unit
 
-    def _note(self, J: NDArray[np.intp], change: Vector) -> None:
-        """Remember what rounds when a change to c[J] is added."""
+    def _note(self, J: NDArray[np.intp], change: Vector, read: Vector) -> None:
+        """Remember what rounds when a change to c[J] is added, of kept rows ``read``."""
         # Of a callable they grow with its values.
         bounds = self._bounds = self._columns.value_bounds
         moved, s = np.abs(change), bounds.s[J]
         self._moved += float((moved * s).sum())
         self._lost += UNIT * SLACK * float(((np.abs(self.c[J]) + moved) * s).sum())
-        if off := self._columns.kept_error:
-            self._off += off * float(moved.sum())
-            self._variance += off**2 / 3.0 * float(change @ change)
+        off = self._columns.kept_error
+        self._off += off * float(np.abs(read).sum())
+        self._variance += off**2 / 3.0 * float(read @ read)
         self._added += len(J)
 
     def sums(self) -> Sums:
@@ -223,8 +223,8 @@ class Scores:
             J = np.flatnonzero(self.c != before)
             some = np.zeros(padded(len(rows)))
             self._columns.focus(rows)
-            self._columns.add(J, self.c[J] - before[J], some)
-            self._note(J, self.c[J] - before[J])
+            change = self.c[J] - before[J]
+            self._note(J, change, self._columns.add(J, change, some))
             sums[rows] += some[: len(rows)]
         sums[self._rows] = self._sums[: len(self._rows)]
         self._all[:] = sums
