@@ -151,7 +151,7 @@ class Scores:
         self._unit = unit
 
     def _note(self, J: NDArray[np.intp], change: Vector, read: Vector) -> None:
-        """Remember what rounds when a change to c[J] is added, of kept rows ``read``."""
+        """Remember what rounds as a change to c[J] is added, of kept rows ``read``."""
         # Of a callable they grow with its values.
         bounds = self._bounds = self._columns.value_bounds
         moved, s = np.abs(change), bounds.s[J]
