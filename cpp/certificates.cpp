@@ -292,9 +292,10 @@ class ByScores {
   std::vector<std::int64_t> row_;
 };
 
-// Whether the gap is that share of the objective; false for NaN.
+// Whether the gap is that share of the objective; false where there is no bound.
 bool is_within(const ProvenBounds& bounds, double share) {
-  return bounds.primal - bounds.dual <= share * std::abs(bounds.primal);
+  return std::isfinite(bounds.primal) &&
+         bounds.primal - bounds.dual <= share * std::abs(bounds.primal);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace widemargin {
 
 // Coefficients, their scores, and how long the sums were that made these: what rounding does to
 // float32 sums grows with it. Bounds of errors allow for kLongest times the sum of |x|, and for as
-// many times the terms, of kernels whose values k(x, x) are all one (`KEPT_TERMS`).
+// many times the terms, of kernels whose values k(x, x) are all the same (`KEPT_TERMS`).
 class KeptScores {
  public:
   // 2,250 problems of pendigits add 0.55 of the rows with 3.

@@ -199,6 +199,20 @@ def test_float32_proves_what_its_errors_allow(seed, monkeypatch):
     assert (made[-1] > 0).all()
 
 
+@pytest.mark.parametrize("wrong", ["scores", "weights"])
+def test_float32_proves_nothing_where_it_has_no_bound(wrong, monkeypatch):
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    problems = paths()
+    c, scores, b = solved(problems)
+    if wrong == "scores":
+        scores[:] = np.inf
+    else:
+        problems = dataclasses.replace(problems, C=1e308 * (problems.C > 0))
+    true = problems.bounds(c, scores, b, 1, never)
+    rough = dataclasses.replace(problems, enough=1e-3)
+    np.testing.assert_array_equal(rough.bounds(c, scores, b, 1, never), true)
+
+
 def test_places_that_count_have_alpha_or_perhaps_a_loss(monkeypatch):
     # As many problems as two threads share, whatever is asked of each row.
     monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
