@@ -54,6 +54,10 @@ CRSVM = ("tests/solvers/linear/test_published_crsvm.py",)
 ASVM = ("tests/solvers/linear/test_active_set.py",)
 SVCRADIT = ("tests/solvers/kernel/test_published_irwls.py",)
 FRANK_WOLFE = ("tests/solvers/kernel/test_frank_wolfe.py",)
+KEPT_ROWS = ("tests/kernels/test_kept_rows.py",)
+WORKING_SET = ("tests/solvers/kernel/test_working_set.py",)
+FREE_ROWS = ("tests/solvers/kernel/test_free_rows.py",)
+NEAR_ROWS = ("tests/solvers/linear/test_near_rows.py",)
 HARD = ("tests/problems/test_hard.py",)
 SVMLIGHT = ("tests/data/test_svmlight.py",)
 SELECTION = (
@@ -1818,6 +1822,93 @@ MUTATIONS = [
         "* kSteps + 0.5f",
         "* kSteps",
         ("tests/core/test_core_kernels.py",),
+    ),
+    Mutation(
+        "rows in 16 bits: exact ones for who asks for rows",
+        "matrix.py",
+        "        self.keep_exact()\n        return self._kept.rows",
+        "        return self._kept.rows",
+        KEPT_ROWS,
+    ),
+    Mutation(
+        "rows in 16 bits: values that may be outside of 0 to 1",
+        "matrix.py",
+        "if reads and decays and self.dtype == np.float32:",
+        "if reads and self.dtype == np.float32:",
+        KEPT_ROWS,
+    ),
+    Mutation(
+        "rows in 16 bits: noise of those that were read",
+        "scores.py",
+        "off**2 / 3.0 * float(read @ read)",
+        "off**2 / 3.0 * float(change @ change)",
+        KEPT_ROWS,
+    ),
+    Mutation(
+        "rows in 16 bits: the weight of a step, where they are added",
+        "kernel_rows.cpp",
+        "static_cast<Real>(weights[r]) * step;",
+        "static_cast<Real>(weights[r]);",
+        ("tests/core/test_core_kernels.py",),
+    ),
+    Mutation(
+        "rows in 16 bits: small gaps go without",
+        "irwls.py",
+        "if tol >= ROUNDED_TOL:",
+        "if True or tol >= ROUNDED_TOL:",
+        WORKING_SET,
+    ),
+    Mutation(
+        "rows in 16 bits: a noise that hides an aim",
+        "selection.py",
+        "if not run.scores.noise > aim:",
+        "if not run.scores.noise > 4.0 * aim:",
+        WORKING_SET,
+    ),
+    # -- kept scores of folds
+    Mutation(
+        "many problems: float32 without a bound",
+        "certificates.cpp",
+        "return std::isfinite(bounds.primal) &&",
+        "return",
+        MANY,
+    ),
+    # -- all free rows at once
+    Mutation(
+        "free rows: how far it is to the gap that is asked for",
+        "free_rows.py",
+        "* math.log(gap / self._tol) / -math.log(gap)",
+        "* math.log(gap / self._tol)",
+        FREE_ROWS,
+    ),
+    Mutation(
+        "free rows: the diagonal's ridge",
+        "free_rows.py",
+        "H[np.diag_indices(len(J))] += self._run.form.ridge[J]",
+        "pass",
+        FREE_ROWS,
+    ),
+    Mutation(
+        "free rows: rows that pass a bound end there",
+        "free_rows.py",
+        "np.where(to < lower, lower, upper)[passed]",
+        "to[passed]",
+        FREE_ROWS,
+    ),
+    # -- rows near the margin
+    Mutation(
+        "near rows: P falls",
+        "near_rows.py",
+        "if found is None or not found.primal < point.primal:",
+        "if found is None:",
+        NEAR_ROWS,
+    ),
+    Mutation(
+        "near rows: the memory limit",
+        "near_rows.py",
+        "COPY_SHARE * limit / (ENTRY *",
+        "limit / (ENTRY *",
+        NEAR_ROWS,
     ),
     Mutation(
         "samples of ones: the factor of the sample",

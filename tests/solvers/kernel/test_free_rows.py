@@ -86,8 +86,9 @@ def test_rows_of_a_sample_do_not_join_both(used, monkeypatch):
     assert used[0]
 
 
-def test_a_step_stays_within_bounds_and_keeps_the_sum(used):
-    problem = made("regression", "hinge", "free")
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_step_stays_within_bounds_and_keeps_the_sum(loss, used):
+    problem = made("regression", loss, "free")
     rough = solve(problem, IRWLS(inner="irwls"), tol=1e-3)
     run = WorkingSet(problem, problem.expand(rough.w), PairsFirst(), kinked=True)
     run.refine()
