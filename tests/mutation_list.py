@@ -1911,6 +1911,27 @@ MUTATIONS = [
         NEAR_ROWS,
     ),
     Mutation(
+        "near rows: losses of rows that leave",
+        "near_rows.py",
+        "alpha @ t[crossed]",
+        "alpha @ np.abs(t)[crossed]",
+        NEAR_ROWS,
+    ),
+    Mutation(
+        "near rows: rows that leave are in the matrix",
+        "near_rows.py",
+        "np.where(is_in[changed], s, -s)",
+        "np.where(is_in[changed], s, s)",
+        NEAR_ROWS,
+    ),
+    Mutation(
+        "near rows: the matrix of the rows that are in now",
+        "near_rows.py",
+        "cholesky(now)[0](r)",
+        "cholesky(H)[0](r)",
+        NEAR_ROWS,
+    ),
+    Mutation(
         "samples of ones: the factor of the sample",
         "ones.hpp",
         "decay(norms, gamma_)",

@@ -62,7 +62,7 @@ def corrected(
         elif not gap < found.gap:
             break
         primal = point.primal + float(dv @ (point.residual + 0.5 * bent))
-        primal += 0.5 * float(alpha @ np.where(is_in, t, -t)[crossed])
+        primal += 0.5 * float(alpha @ t[crossed])
         found = replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
         changed = np.flatnonzero(is_in != last)
         if not changed.size:
