@@ -384,10 +384,8 @@ class GroupedSamples(Grouped):
 
     def _bounds(self, layout: Layout, unit: float) -> ValueBounds:
         # Norms in float64 are those of both, unless it sums differences.
-        is_known = self._double_layout.expands_squares
-        lengths = self._known_lengths if is_known else layout.lengths(self._X)
+        if self._double_layout.expands_squares:
+            lengths = known_lengths(self._exact[2], self._X.shape[1])
+        else:
+            lengths = layout.lengths(self._X)
         return layout.bounds(lengths, layout.terms(self._X), unit)
-
-    @functools.cached_property
-    def _known_lengths(self) -> Vector:
-        return known_lengths(self._exact[2], self._X.shape[1])
