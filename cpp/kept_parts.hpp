@@ -23,9 +23,12 @@ namespace widemargin {
 
 // Rows of K that are made together.
 constexpr std::size_t kTogether = 6;
-// Blocks of memory that are used again: touching new pages takes longer than to fill them. Large
-// ones are taken some at once, in large pages where there are; none is there before it is touched.
-constexpr std::size_t kLarge = 1 << 20, kBlocksAtOnce = 16;
+// Blocks of memory that are used again: touching new pages takes longer than to fill them. All but
+// small ones are taken some at once, large ones in large pages where there are; none is there
+// before it is touched. What was freed at once the C library keeps for the next fit, up to some
+// megabytes; single blocks go back to the system each time. So do those of `aligned_alloc`: it asks
+// for more than what is freed, by which the library decides.
+constexpr std::size_t kSmall = 1 << 17, kLarge = 1 << 20, kBlocksAtOnce = 16;
 
 class Pool {
  public:
@@ -41,15 +44,16 @@ class Pool {
       free_.pop_back();
       return block;
     }
-    const std::size_t bytes = size_ * sizeof(float), some = bytes < kLarge ? 1 : kBlocksAtOnce;
-    const std::size_t page = some > 1 ? kHugePage : 64;
-    void* raw = std::aligned_alloc(page, (some * bytes + page - 1) / page * page);
+    const std::size_t bytes = size_ * sizeof(float), some = bytes < kSmall ? 1 : kBlocksAtOnce;
+    const std::size_t page = bytes < kLarge ? 64 : kHugePage;
+    void* raw = std::malloc(some * bytes + page);
     if (raw == nullptr) throw std::bad_alloc();
-    all_.emplace_back(static_cast<float*>(raw));
+    all_.emplace_back(raw);
+    std::size_t room = some * bytes + page;
+    float* const first = static_cast<float*>(std::align(page, some * bytes, raw, room));
 #if defined(MADV_HUGEPAGE)
-    if (some > 1) madvise(raw, (some * bytes + page - 1) / page * page, MADV_HUGEPAGE);
+    if (bytes >= kLarge) madvise(raw, some * bytes / page * page, MADV_HUGEPAGE);
 #endif
-    float* const first = all_.back().get();
     for (std::size_t k = some; k-- > 1;) free_.push_back(first + k * size_);
     return first;
   }
@@ -61,11 +65,11 @@ class Pool {
 
  private:
   struct Free {
-    void operator()(float* p) const { std::free(p); }
+    void operator()(void* p) const { std::free(p); }
   };
   std::size_t size_;
   std::mutex lock_;
-  std::vector<std::unique_ptr<float, Free>> all_;
+  std::vector<std::unique_ptr<void, Free>> all_;
   std::vector<float*> free_;
   std::atomic<std::size_t> bytes_{0};  // in use
 };

@@ -505,12 +505,12 @@ class ManyProblems:
         for own, mass in self.sums_given:
             moved[own] = sums.change(alpha[own], self.C[own], mass, self.loss)
         slopes, lengths = np.abs(self.q - self.y * f) + errors, self.samples.lengths
-        C = self.C if self.loss.dual_share else np.full(len(alpha), np.inf)
         costs = np.zeros(len(self.ends))
         for k, part in enumerate(map(slice, self.starts, self.ends)):
             if np.isinf(moved[part]).any():
                 costs[k] = np.inf
             elif moved[part].any():
-                given = moved[part], alpha[part], C[part], slopes[part]
+                C = self.C[part] if self.loss.dual_share else None
+                given = moved[part], alpha[part], C, slopes[part]
                 costs[k] = sums.cost(*given, lengths[self.rows[part]])
         return costs

@@ -211,8 +211,8 @@ class MassProblem(KernelProblem):
         if not np.isfinite(moved).all():
             return 0.0, np.inf
         slopes = np.abs(self.margins - y * f.values) + f.errors + np.abs(f.low)
-        C = self.weights if self.pointwise.dual_share else np.full(len(c), np.inf)
-        return 0.0, sums.cost(moved, alpha, C, slopes, self._roots)
+        weights = self.weights if self.pointwise.dual_share else None
+        return 0.0, sums.cost(moved, alpha, weights, slopes, self._roots)
 
     # -- feasible points, and rows that matter -----------------------------------------
 

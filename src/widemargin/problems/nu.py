@@ -20,6 +20,10 @@ from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
 
+# What is below this share of the room there is, as it is added up, has room without
+# doubt: exact sums take 0.05 ms of a fit of 500 rows.
+SURELY = 1.0 - 1e-6
+
 
 def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
     """The sum of alpha, for all rows of a problem; as much as there is room for.
@@ -27,7 +31,10 @@ def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
     ``copies`` says how many rows each sample is.
     """
     labels, weights = _labels_and_weights(y, C)
-    return min(nu * float(weights.sum()) / copies, most_mass(labels, weights))
+    mass, parts = nu * float(weights.sum()) / copies, _by_class(labels, weights)
+    if mass <= SURELY * len(parts) * min(float(part.sum()) for part in parts):
+        return mass
+    return min(mass, _most(parts))
 
 
 def largest_nu(least: float, most: float) -> float:
@@ -98,8 +105,15 @@ def most_mass(y: ArrayLike, C: ArrayLike) -> float:
 
     Rounded down: a sum that no alpha has would leave no proof.
     """
-    labels, weights = _labels_and_weights(y, C)
+    return _most(_by_class(*_labels_and_weights(y, C)))
+
+
+def _by_class(labels: NDArray[Any], weights: Vector) -> list[Vector]:
+    """The weights of each class; of one class, if there is no other."""
     own = labels > 0
-    if own.all():
-        return sums.room(weights)
-    return 2.0 * min(sums.room(weights[own]), sums.room(weights[~own]))
+    return [weights] if own.all() else [weights[own], weights[~own]]
+
+
+def _most(parts: list[Vector]) -> float:
+    """The largest sum of alpha, by the weights of each class."""
+    return len(parts) * min(map(sums.room, parts))

@@ -29,7 +29,8 @@ GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
     """Some alpha with a sum that is given: few rows, most at their bound."""
     room = C if loss.is_bounded else C * (2.0 * total / C.sum())
-    order = (np.arange(len(C)) * GOLDEN % 1.0).argsort()
+    places = np.arange(len(C)) * GOLDEN
+    order = (places - np.floor(places)).argsort()  # % 1.0, which takes longer
     own, alpha = room[order], np.empty(len(C))
     alpha[order] = (total - (own.cumsum() - own)).clip(0.0, own)
     return alpha
@@ -47,7 +48,7 @@ def room(C: Vector) -> float:
 
 def missing(alpha: Vector, total: float) -> float:
     """What a sum lacks, to its last digit."""
-    return math.fsum([total, *(-alpha).tolist()])
+    return -math.fsum([-total, *alpha.tolist()])
 
 
 def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vector:
@@ -74,20 +75,22 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
 
 
 def cost(
-    moved: Vector, alpha: Vector, C: Vector, slopes: Vector, lengths: Vector
+    moved: Vector, alpha: Vector, C: Vector | None, slopes: Vector, lengths: Vector
 ) -> float:
     """How much of the dual objective a change of alpha costs at most.
 
     Parameters
     ----------
     moved, alpha : ndarray (m,), by how much each variable changes; what it is
-    C : ndarray (m,), of the ridge 1 / (2 C); infinite where there is none
+    C : ndarray (m,), of the ridge 1 / (2 C); None where there is none
     slopes, lengths : ndarray (m,)
         At least ``|q - y f|`` and sqrt k(x, x) of the rows.
     """
     length = float((moved * lengths).sum())
-    ridge = float((moved * ((2.0 * alpha + moved) / (4.0 * C))).sum())
-    return (float((moved * slopes).sum()) + 0.5 * length * length + ridge) * SLACK
+    lost = float((moved * slopes).sum()) + 0.5 * length * length
+    if C is not None:
+        lost += float((moved * ((2.0 * alpha + moved) / (4.0 * C))).sum())
+    return lost * SLACK
 
 
 def level(g: Vector, C: Vector, total: float, loss: PointwiseLoss) -> float:
