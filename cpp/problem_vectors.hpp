@@ -12,7 +12,7 @@
 namespace widemargin {
 
 // The vectors of a problem, by positions: see batch.cpp. Those that follow it have the same groups,
-// and use the memory again, which is 0.97 of the time of SVCCV on 5,000 rows of pendigits.
+// and use the memory again.
 struct ProblemVectors {
   KeptScores known_;
   std::vector<std::size_t> begin_, id_, counts_;
