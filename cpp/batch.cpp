@@ -18,9 +18,9 @@
 #include "crew.hpp"
 #include "intercept.hpp"
 #include "kept_parts.hpp"
-#include "kept_scores.hpp"
 #include "narrow.hpp"
 #include "objective.hpp"
+#include "problem_vectors.hpp"
 
 namespace widemargin {
 namespace {
@@ -130,11 +130,14 @@ constexpr double kQuick = 0.7;
 constexpr std::size_t kLook = 1 << 23, kOfValue = 8;
 
 // One problem, from its start to its end. Positions count the samples with what pads their groups.
-class Problem {
+class Problem : ProblemVectors {
  public:
   Problem(KeptParts& kept, const BatchCode& code, const BatchSamples& samples,
-          const BatchProblems& problems, std::size_t t, Narrow& narrow, Crew& crew, bool is_caller)
-      : kept_(kept),
+          const BatchProblems& problems, std::size_t t, Narrow& narrow, ProblemVectors& vectors,
+          Crew& crew, bool is_caller)
+      : ProblemVectors(std::move(vectors)),
+        vectors_(vectors),
+        kept_(kept),
         kernels_(code.kernels),
         pairs_(code.pairs),
         passes_(code.passes),
@@ -149,7 +152,7 @@ class Problem {
     is_twofold_ = problems.is_twofold(t);
     if (is_twofold_) m_ /= 2;
     const auto groups = (problems.group_end[t] - first) / (is_twofold_ ? 2 : 1);
-    begin_.push_back(0);
+    begin_.assign(1, 0), id_.clear(), counts_.clear(), lines_.clear();
     for (auto k = first; k < first + groups; ++k) {
       const auto g = static_cast<std::size_t>(problems.group[k]);
       id_.push_back(g);
@@ -165,7 +168,7 @@ class Problem {
     shift_ = problems.intercept == 2 ? 1.0 : 0.0;
     lower_.resize(width_), upper_.resize(width_), x_.resize(width_), y_.resize(width_);
     q_.resize(width_), target_.resize(width_), near_.resize(width_), C_.resize(width_);
-    f_.resize(width_);
+    f_.assign(width_, 0.0);
     rows_.resize(width_);
     diagonal_.resize(width_), ridge_.resize(width_), F_.resize(width_);
     room_.resize((sums_ > 1 ? 4 : 2) * width_);
@@ -216,6 +219,10 @@ class Problem {
       split(mass);
   }
 
+  ~Problem() { vectors_ = std::move(static_cast<ProblemVectors&>(*this)); }
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
   void run(const BatchLimits& limits, const std::optional<Scored>& scored, BatchResult& out) {
     const std::size_t q = width_;
     if (is_plain_ && !all_.squared) {
@@ -254,7 +261,7 @@ class Problem {
       each([&](std::size_t p, std::size_t i, std::size_t) {
         x[p] = all_.c[scored->begin + i - at_], f_[p] = all_.scores[i];
       });
-      known_.start(std::move(x), f_, scored->length);
+      known_.start(x, f_, scored->length);
       refresh();
     } else {
       known_.start(width_);
@@ -920,6 +927,7 @@ class Problem {
     return size > 0 ? (primal_ - dual_) / size : primal_ == dual_ ? 0.0 : 1.0;
   }
 
+  ProblemVectors& vectors_;
   KeptParts& kept_;
   const KernelTable& kernels_;
   const PairTable& pairs_;
@@ -941,7 +949,6 @@ class Problem {
   double unit_ = 1;
   bool is_plain_ = true;  // q is 1, and there is no rho
   bool is_flat_ = true;   // all k(x, x) are one number
-  KeptScores known_;
   // Whether the kernel need not be positive semidefinite. Elsewhere steps along a negative
   // curvature show that float32 can do no more; here they end at a bound.
   bool may_curve_ = false;
@@ -955,18 +962,8 @@ class Problem {
   int refreshes_ = 0;
   std::size_t work_ = 0;  // since the last look whether it is over
   bool is_over_ = false;
-  std::vector<std::size_t> begin_, id_, counts_;
-  std::vector<std::int64_t> rows_;
-  std::vector<double> lower_, upper_, x_, y_, q_, C_, f_;
-  // y q; the same less the levels. Of rows that are there twice half the difference of their q, and
-  // q_ is half of what is missing between them.
-  std::vector<double> target_, near_;
   std::array<std::vector<double>, 2> class_C_;
-  std::vector<Line> lines_;  // none without a free intercept and without rho
-  std::vector<float> diagonal_, ridge_, F_, room_, kink_;
   Gathered<float> gathered_;
-  std::vector<const float* const*> parts_;
-  std::vector<std::pair<double, double>> breaks_;
 };
 
 }  // namespace
@@ -980,11 +977,13 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   crew.run(chains.order().size(), [&](std::size_t k, bool is_caller) {
     BatchLimits mine = limits;
     Narrow narrow;
+    ProblemVectors vectors;
     for (auto t = chains.order()[k]; t >= 0 && !crew.stopped(is_caller);) {
       const auto one = static_cast<std::size_t>(t);
-      if (!stays(problems, one, limits.tol, kShare, results)) {
-        const auto scored = chains.begin(one, crew, is_caller);
-        Problem(kept, code, samples, problems, one, narrow, crew, is_caller)
+      const double ratio = ratio_of(problems, one);
+      if (!stays(problems, one, ratio, limits.tol, kShare, results)) {
+        const auto scored = chains.begin(one, ratio, crew, is_caller);
+        Problem(kept, code, samples, problems, one, narrow, vectors, crew, is_caller)
             .run(mine, scored, results[one]);
       }
       chains.end(one);

@@ -47,9 +47,17 @@ double best_share(const BatchProblems& problems, std::size_t from, std::size_t t
   return std::clamp(square > 0 ? linear / square : most, std::min(1.0, most), most);
 }
 
-// What all weights of a problem are multiplied by in problem t, which follows it; NaN: by several
-// numbers.
+// Of a class: sum alpha of the model, what of it stays, and the rows that have no weight there,
+// how much each violates, with the most that their alpha may add up to.
+struct OfClass {
+  double before = 0, kept = 0, most = 0;
+  std::vector<std::pair<double, std::size_t>> fresh;
+};
+
+}  // namespace
+
 double ratio_of(const BatchProblems& problems, std::size_t t) {
+  if (problems.after[t] < 0) return std::numeric_limits<double>::quiet_NaN();
   const std::size_t to = problems.begin_of(t), m = problems.size_of(t);
   const std::size_t from = problems.begin_of(static_cast<std::size_t>(problems.after[t]));
   const double* const before = problems.C.data() + from;
@@ -62,15 +70,6 @@ double ratio_of(const BatchProblems& problems, std::size_t t) {
     is_one = is_one & (std::abs(now[i] - ratio * before[i]) <= kSame * now[i]);
   return is_one ? ratio : std::numeric_limits<double>::quiet_NaN();
 }
-
-// Of a class: sum alpha of the model, what of it stays, and the rows that have no weight there,
-// with the most that their alpha may add up to.
-struct OfClass {
-  double before = 0, kept = 0, most = 0;
-  std::vector<std::size_t> fresh;
-};
-
-}  // namespace
 
 Chains::Chains(const BatchProblems& problems, const BatchLimits& limits,
                std::span<const BatchResult> results)
@@ -134,7 +133,7 @@ bool Chains::are_like(std::size_t t, std::size_t model) const {
          std::ranges::all_of(places(problems_.c, t), [](double c) { return c == 0; });
 }
 
-std::optional<Scored> Chains::begin(std::size_t t, Crew& crew, bool is_caller) const {
+std::optional<Scored> Chains::begin(std::size_t t, double ratio, Crew& crew, bool is_caller) const {
   if (model_[t] >= 0) {
     const auto model = static_cast<std::size_t>(model_[t]);
     while (!is_done_[model].load(std::memory_order_acquire) && !crew.stopped(is_caller))
@@ -143,7 +142,7 @@ std::optional<Scored> Chains::begin(std::size_t t, Crew& crew, bool is_caller) c
     if (is_there && begin_near(problems_, t, model))
       return Scored{problems_.begin_of(model), results_[model].length};
   }
-  if (!follow(problems_, t)) return std::nullopt;
+  if (!follow(problems_, t, ratio)) return std::nullopt;
   return Scored{problems_.begin_of(t),
                 results_[static_cast<std::size_t>(problems_.after[t])].length};
 }
@@ -162,7 +161,7 @@ bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model)
       start[i] = C == before ? c : c * (C / before);
       own.before += std::abs(c), own.kept += std::abs(start[i]);
     } else if (C > 0) {
-      own.fresh.push_back(i), own.most += C;
+      own.fresh.emplace_back(problems.y[to + i] * problems.scores[from + i], i), own.most += C;
     }
   }
   double sum = std::numeric_limits<double>::infinity();  // of alpha, of each class
@@ -170,10 +169,8 @@ bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model)
   for (auto& own : classes) {
     double left = sum - own.kept;
     if (left < 0) return false;
-    std::ranges::stable_sort(own.fresh, {}, [&](std::size_t i) {
-      return problems.y[to + i] * problems.scores[from + i];
-    });
-    for (const auto i : own.fresh) {
+    std::ranges::sort(own.fresh);
+    for (const auto& [value, i] : own.fresh) {
       const double alpha = std::min(left, problems.C[to + i]);
       start[i] = problems.y[to + i] * alpha, left -= alpha;
     }
@@ -184,12 +181,11 @@ bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model)
   return true;
 }
 
-bool stays(const BatchProblems& problems, std::size_t t, double tol, double share,
+bool stays(const BatchProblems& problems, std::size_t t, double ratio, double tol, double share,
            std::span<BatchResult> results) {
   if (problems.after[t] < 0 || problems.squared || !std::isnan(problems.mass[t])) return false;
   const auto before = static_cast<std::size_t>(problems.after[t]);
   BatchResult out = results[before];
-  const double ratio = ratio_of(problems, t);
   if (out.end != BatchEnd::solved || !(ratio >= 1)) return false;
   out.primal += (ratio - 1) * out.losses;
   out.losses *= ratio, out.noise *= ratio, out.steps = 0;
@@ -203,16 +199,15 @@ bool stays(const BatchProblems& problems, std::size_t t, double tol, double shar
   return true;
 }
 
-bool follow(const BatchProblems& problems, std::size_t t) {
+bool follow(const BatchProblems& problems, std::size_t t, double ratio) {
   if (problems.after[t] < 0) return false;
   const std::size_t to = problems.begin_of(t), m = problems.size_of(t);
   const std::size_t from = problems.begin_of(static_cast<std::size_t>(problems.after[t]));
   const double mass = problems.mass[t];
   const double* const before = problems.C.data() + from;
   const double* const now = problems.C.data() + to;
-  const double most = ratio_of(problems, t);
-  const bool is_one = std::isnan(mass) && !std::isnan(most);
-  std::vector<double> factor(m, is_one ? best_share(problems, from, to, m, most) : 0.0);
+  const bool is_one = std::isnan(mass) && !std::isnan(ratio);
+  std::vector<double> factor(m, is_one ? best_share(problems, from, to, m, ratio) : 0.0);
   for (std::size_t i = 0; !is_one && i < m; ++i)
     factor[i] = before[i] > 0 ? now[i] / before[i] : 0.0;
   const double share = m > 0 ? factor[0] : 0.0;

@@ -29,9 +29,9 @@ class Chains {
   // The problem that follows t; or -1.
   std::int64_t next(std::size_t t) const { return next_[t]; }
 
-  // Let problem t start near the answer of its model, or of the problem that it follows: whose
-  // scores are there; or none.
-  std::optional<Scored> begin(std::size_t t, Crew& crew, bool is_caller) const;
+  // Let problem t, of this `ratio_of`, start near the answer of its model, or of the problem that
+  // it follows: whose scores are there; or none.
+  std::optional<Scored> begin(std::size_t t, double ratio, Crew& crew, bool is_caller) const;
   // Problem t has ended.
   void end(std::size_t t) { is_done_[t].store(true, std::memory_order_release); }
 
@@ -45,11 +45,15 @@ class Chains {
   std::vector<std::atomic<bool>> is_done_;
 };
 
-// Let problem t start at the answer of the one that it follows, times a number; where the weights
-// are not all multiplied by one number, or sum alpha is given, each variable in proportion to its
-// weight, so that bounds stay bounds. Where that is not feasible it starts at its own start.
-// Whether its scores are there too.
-bool follow(const BatchProblems& problems, std::size_t t);
+// What all weights of a problem are multiplied by in problem t, which follows it; NaN: by several
+// numbers, or it follows none.
+double ratio_of(const BatchProblems& problems, std::size_t t);
+
+// Let problem t, of this ratio, start at the answer of the one that it follows, times a number;
+// where the weights are not all multiplied by one number, or sum alpha is given, each variable in
+// proportion to its weight, so that bounds stay bounds. Where that is not feasible it starts at its
+// own start. Whether its scores are there too.
+bool follow(const BatchProblems& problems, std::size_t t, double ratio);
 
 // Let problem t start near the answer of its model: rows that have no weight there, those first
 // that violate most, take over the alpha of rows that have none here. The scores of the model are
@@ -58,10 +62,10 @@ bool follow(const BatchProblems& problems, std::size_t t);
 // with the least of 10 C, 0.2, 0.4 and 0.6 with the next ones, then as many.
 bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model);
 
-// Let problem t have the answer of the one that it follows, where its gap stays small enough: with
-// the hinge and larger weights the dual objective is the same, and only the losses grow. What
-// bounds say of the gap is `share` of `tol` at most. Whether it has.
-bool stays(const BatchProblems& problems, std::size_t t, double tol, double share,
+// Let problem t, of this ratio, have the answer of the one that it follows, where its gap stays
+// small enough: with the hinge and larger weights the dual objective is the same, and only the
+// losses grow. What bounds say of the gap is `share` of `tol` at most. Whether it has.
+bool stays(const BatchProblems& problems, std::size_t t, double ratio, double tol, double share,
            std::span<BatchResult> results);
 
 }  // namespace widemargin

@@ -762,8 +762,8 @@ MUTATIONS = [
     Mutation(
         "many problems: rows of coefficients that have moved",
         "kept_scores.hpp",
-        "    x_ = x;\n",
-        "",
+        "x_ = x, size_ = all;",
+        "size_ = all;",
         MANY,
     ),
     Mutation(
