@@ -145,8 +145,9 @@ def test_sets_that_float32_leaves_unsolved_soon_end_it(simd, monkeypatch):
     X, t = data(REGRESSIONS)
     found = answer(regression(X, t, Kernel("rbf", gamma=0.05), C=1e3), tol=1e-6)
     assert found.status == "stalled"
-    # With more patience above 2 million; the baseline alone 2.27 where 2.44 were.
-    assert found.extras["steps"] < (1_700_000 if simd else 2_350_000)
+    # 1.2 to 2.2 million by the instruction sets of steps and of kernel values; all that
+    # are allowed, 2,441,407, where a set that stays unsolved is no reason to end.
+    assert found.extras["steps"] < 2_350_000
 
 
 def test_scores_are_float64_where_float32_is_too_rough():
