@@ -23,6 +23,9 @@ constexpr double kFreeCurvature = 1e-9;
 constexpr int kMostUpdates = 20;
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kShare = 0.9;
+// Steps within tol that are taken for more digits, which rounding may not allow: of 271 problems
+// of 30 to 128 rows 25 % reached 1e-12, after a median of 7 and in nine of ten cases after 49.
+constexpr int kFurther = 40;
 // Pivots are at least this share of the diagonal.
 constexpr double kPivot = 1e-15;
 
@@ -104,7 +107,9 @@ class Newton {
     evaluate(there_, true);
     std::swap(here_, there_);
     std::int64_t steps = 0;
-    while (steps < limits.most && !is_good(limits.tol) && !crew.stopped(is_caller)) {
+    int further = 0;
+    while (steps < limits.most && !is_good(limits.digits) && !crew.stopped(is_caller)) {
+      if (is_good(limits.tol) && further++ == kFurther) break;
       ++steps;
       if (!all_.squared && is_settled())
         renew();

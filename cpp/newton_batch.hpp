@@ -32,6 +32,7 @@ struct NewtonProblems {
 
 struct NewtonLimits {
   double tol;                  // relative gap
+  double digits;               // a smaller one that is worth some further steps
   std::int64_t most;           // steps of a problem
   std::size_t threads;         // the caller's among them
   std::function<bool()> stop;  // asked by the caller's thread now and then

@@ -377,6 +377,7 @@ def newton_batch(
     steps: NDArray[np.int64],
     simd: int = -1,
     q: Vector | None = None,
+    digits: float = ...,
 ) -> bool: ...
 def solve_batch(
     form: tuple[int, float, float, int],

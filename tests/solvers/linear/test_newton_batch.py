@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_blobs
 
 from tests.cases.many import classes
 from tests.conftest import SETTINGS
@@ -105,6 +106,16 @@ def test_every_instruction_set_finds_the_answers(loss, intercept, simd):
     b = v[:, 4] if intercept != "none" else np.zeros(3)
     bounds = many.certificates(alpha, v[:, :4].copy(), b)
     assert max(bound.relative_gap for bound in bounds) <= tol
+
+
+def test_digits_that_rounding_does_not_allow_end_soon():
+    """Far from the origin: P is 1e-4 and scores are made of terms of 100."""
+    X, y = make_blobs(103, 48, centers=2, cluster_std=4.0, random_state=5)
+    signs, C = np.where(y == 0, 1.0, -1.0)[np.newaxis], np.full(103, 4.9)
+    many = ManyLinearProblems(X, signs, C, LOSSES["hinge"], "free")
+    [one] = solve_many_linear(many, Limits(tol=1e-3), 1, to_digits=True)
+    assert one.status is Status.SOLVED
+    assert one.extras["steps"] < 100  # it was 300, and then 19 from the beginning
 
 
 def test_arrays_that_do_not_fit_are_refused():

@@ -27,8 +27,8 @@ MOST_STEPS = 300
 # 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
 # 0.76 times at 1,090,000, on two cores that had other work too.
 SHARED_ENTRIES = 100_000
-# Rows up to which a problem is solved to the digits of float64, as by kernel values:
-# the last Newton steps cost a tenth of the fit.
+# Rows up to which a problem is solved to the digits of float64, as by kernel values,
+# where some further Newton steps reach them.
 FEW_ROWS, DIGITS = 128, 1e-12
 
 
@@ -50,20 +50,10 @@ def solve_many_linear(
     list of Solution
         One that is stalled is for another solver.
     """
-    if to_digits and problems.y.shape[1] <= FEW_ROWS and limits.tol > DIGITS:
-        found = _solve(problems, limits, threads, DIGITS)
-        if all(solution.status is not Status.STALLED for solution in found):
-            return found
-    return _solve(problems, limits, threads, limits.tol)
-
-
-def _solve(
-    problems: ManyLinearProblems, limits: Limits, threads: int, tol: float
-) -> list[Solution]:
-    """The same by steps to another gap."""
     begin, (t, m), n = limits.clock.seconds(), problems.y.shape, problems.X.shape[1]
     core, units = problems.in_units()
     places = m if problems.q is None else 2 * m
+    digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
     alpha, steps = np.zeros((t, places)), np.zeros(t, np.int64)
     v = np.zeros((t, n + (problems.intercept != "none")))
     deadline = limits.deadline
@@ -73,7 +63,7 @@ def _solve(
         core.C,
         not problems.loss.is_bounded,
         INTERCEPTS[problems.intercept],
-        tol,
+        limits.tol,
         MOST_STEPS,
         threads if t * problems.X.size > SHARED_ENTRIES else 1,
         lambda: deadline is not None and deadline.left <= 0.0,
@@ -81,6 +71,7 @@ def _solve(
         v,
         steps,
         q=core.q,
+        digits=digits,
     )
     alpha *= units.unit
     v *= units.unit
