@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.data.memory import as_rows
 from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
@@ -58,6 +59,14 @@ ROUGH = (
     "values that float32 has too few digits for, that memory_limit has no room for, or "
     "that no positive semidefinite kernel has"
 )
+# Rows that show how many of all are support vectors, and the gap to which these are
+# solved: 1 ms. A problem with few of them, which is no small one, is solved here up to
+# a share of them, a number of rows, and a number of all support vectors by that share
+# times the columns and what a row costs beside. Clusters of 8,000 rows and 38 columns,
+# 0.16 of 512, take 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two
+# columns 0.3 to 0.6 (`benchmarks/core/batch_limit.py`).
+SHOWN, ROUGHLY = 512, 0.1
+FEW_VECTORS, MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 0.3, 64_000, 100_000, 8
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -375,6 +384,8 @@ def _small(training: Training, copies: int = 1) -> list[int]:
     many = copies * len(training.tasks) > threads
     narrow = _is_narrow(training)
     most = largest if many or (narrow and not _has_low_rank(training)) else 0
+    if most < training.sizes.max() <= MOST_ROWS_OF_FEW and _has_few_vectors(training):
+        most = MOST_ROWS_OF_FEW
     most = max(most, MOST_ROWS_ALONE)
     return [int(k) for k in np.flatnonzero(training.sizes <= most)]
 
@@ -404,6 +415,31 @@ def _has_low_rank(training: Training) -> bool:
         return False
     X = rows.take(sample(rows.shape[0]))
     return rank_of(kernel, rows, kernel.resolved(rows)(X, X)) < np.inf
+
+
+def _has_few_vectors(training: Training) -> bool:
+    """Whether few rows are support vectors, as some rows show by theirs.
+
+    The share of these is above that of all rows. Where it is small, pair steps are few,
+    and working sets take longer to begin.
+    """
+    (m, n), recipe = training.rows.shape, training.recipe
+    other = recipe.q is not None or recipe.nu is not None or recipe.is_pairwise
+    if len(training.tasks) > 1 or other:
+        return False
+    J = sample(m, SHOWN)
+    index = training.index[J]
+    if m <= SHOWN or not 0 < index.sum() < SHOWN:
+        return False
+    some = dataclasses.replace(
+        training.limited(tol=max(training.limits.tol, ROUGHLY)),
+        rows=as_rows(training.rows.take(J), **training.rows.options),
+        index=index,
+        C=training.C[J] if np.ndim(training.C) else training.C,
+    )
+    vectors = [one.extras["support_vectors"] for one in _kernel_batch(some).values()]
+    share = min(vectors, default=SHOWN) / SHOWN
+    return share <= FEW_VECTORS and share * m * (n + BESIDE) <= MOST_PLACES
 
 
 def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:

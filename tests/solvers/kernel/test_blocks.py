@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.datasets import make_blobs
 
 from tests.cases.many import (
     classes,
@@ -16,6 +17,8 @@ from tests.cases.many import (
 )
 from tests.solvers.kernel.test_batch import PressedLimits
 from widemargin import SVC, Kernel, _core
+from widemargin.estimators.batch import SHOWN
+from widemargin.kernels.definite import sample
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel import batch
@@ -180,6 +183,26 @@ def test_problems_alone_are_solved_here_where_they_are_narrow(
     X = np.random.default_rng(0).normal(size=(60, columns))
     fit = SVC(n_jobs=1).fit(X, np.arange(60) % 2)
     assert fit.solution_.solver == solver
+
+
+@pytest.mark.parametrize(
+    ("spread", "rows", "solver"),
+    [(1.0, 4500, "batch"), (10.0, 8000, "batch"), (40.0, 4500, "irwls")],
+)
+def test_large_problems_of_few_support_vectors_are_solved_here(spread, rows, solver):
+    X, y = make_blobs(rows, 38, centers=2, cluster_std=spread, random_state=5)
+    fit = SVC(C=10.0, gamma=1e-4).fit(X, y)
+    few = len(fit.support_) <= 0.05 * rows
+    assert (fit.solution_.solver, few) == (solver, solver == "batch")
+    said = "has few support vectors" if few else "kernel problems"
+    assert said in fit.solution_.reason
+
+
+def test_a_sample_of_one_class_says_nothing():
+    X, y = make_blobs(4500, 38, centers=1, random_state=5)
+    y[np.setdiff1d(np.arange(4500), sample(4500, SHOWN))[0]] = 1
+    fit = SVC(gamma=1e-4).fit(X, y)
+    assert (fit.solution_.solver, fit.status_) == ("irwls", "solved")
 
 
 @pytest.mark.parametrize("name", ["regression", "large C"])

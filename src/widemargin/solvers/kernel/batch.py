@@ -335,6 +335,8 @@ def _reason(problems: ManyProblems) -> str:
     """Why this solver."""
     t, most = len(problems.ends), int(problems.n_samples.max())
     if t == 1:
-        size = "is small" if most <= MOST_ROWS_ALONE else "has few columns"
+        narrow = problems.samples.cost <= NARROW
+        size = "has few columns" if narrow else "has few support vectors"
+        size = "is small" if most <= MOST_ROWS_ALONE else size
         return f"because the problem {size} ({most:,} rows)"
     return f"because the {t:,} problems are small (at most {most:,} rows each)"
