@@ -4,8 +4,10 @@
 #include "batch.hpp"
 #include "batch_sums.hpp"
 #include "bindings.hpp"
+#include "bindings_views.hpp"
 #include "fold_problems.hpp"
 #include "given_facts.hpp"
+#include "group_rows.hpp"
 #include "kept_scores.hpp"
 #include "question.hpp"
 #include "simd.hpp"
@@ -163,6 +165,46 @@ std::tuple<std::int64_t, bool> solve_batch(
   return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, stop, simd);
 }
 
+// The rows of X less centers for `solve_batch`: `place` has the row of each padded sample, each row
+// at least once. `look` may raise.
+template <class X>
+widemargin::GroupRows* rows_of_groups(const X& rows, const Index& place,
+                                      const Array<const double>& center,
+                                      const Array<const double>& exact_center, bool squares,
+                                      bool exact_squares, const nb::callable& look, int simd) {
+  std::unique_ptr<widemargin::GroupRows> out;
+  const auto code = widemargin::compiled(widemargin::simd_level(simd));
+  with_view(rows, [&](const auto& view, std::size_t m, std::size_t n) {
+    require(center.size() == n && exact_center.size() == n && are_below(place, m) &&
+            place.size() % widemargin::kStrip == 0 && m > 0 && n > 0);
+    const nb::gil_scoped_release release;
+    out = std::make_unique<widemargin::GroupRows>(m, n, place.size());
+    out->fill(code.kernels, view, span(place), {span(center), squares},
+              {span(exact_center), exact_squares}, [&] {
+                const nb::gil_scoped_acquire acquire;
+                look();
+              });
+  });
+  return out.release();  // to Python
+}
+
+template <class... X>
+void bind_rows_of_groups(nb::module_& m) {
+  using widemargin::GroupRows;
+  nb::class_<GroupRows>(m, "GroupRows", "Rows that problems share.")
+      .def_prop_ro("strips", &GroupRows::strips, nb::keep_alive<0, 1>())
+      .def_prop_ro("batch", &GroupRows::batch, nb::keep_alive<0, 1>())
+      .def_prop_ro("exact", &GroupRows::exact, nb::keep_alive<0, 1>())
+      .def_prop_ro("norms", [](nb::handle self) {
+        const auto norms = nb::cast<const GroupRows&>(self).norms();
+        return nb::ndarray<nb::numpy, double, nb::ndim<1>>(norms.data(), {norms.size()}, self);
+      });
+  (m.def("rows_of_groups", &rows_of_groups<X>, "X"_a.noconvert(), "place"_a.noconvert(),
+         "center"_a.noconvert(), "exact_center"_a.noconvert(), "squares"_a, "exact_squares"_a,
+         "look"_a, "simd"_a = -1),
+   ...);
+}
+
 // The kernel values of all pairs of rows, which nothing has to make.
 widemargin::ExactRows given_rows(const Matrix<const double>& values,
                                  const Array<const double>& diagonal) {
@@ -304,6 +346,8 @@ std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
 }  // namespace
 
 void bind_batch(nb::module_& m) {
+  bind_rows_of_groups<Matrix<const double>, Matrix<const float>, Matrix<const std::int16_t>,
+                      Matrix<const std::uint8_t>, widemargin::Csr>(m);
   m.attr("LONGEST") = widemargin::KeptScores::kLongest;
   m.attr("MANY_FREE") = widemargin::kManyFree;
   m.attr("FAR_OFF") = widemargin::kFarOff;

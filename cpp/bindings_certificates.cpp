@@ -1,8 +1,11 @@
 // Bounds of the optima of many problems, as Python calls them.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "bindings.hpp"
 #include "certificates.hpp"
+#include "given_sums.hpp"
 
 namespace {
 
@@ -177,9 +180,67 @@ void keep_answers(const Known& known, const Index& end, const Index& row, const 
   widemargin::keep_answers(answers, threads, out);
 }
 
+// As `Certificate.relative_gap` of solution.py has it.
+void relative_gaps(const Matrix<const double>& bounds, const Array<double>& gaps) {
+  require(bounds.shape(0) == gaps.size() && bounds.shape(1) == 4);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (std::size_t t = 0; t < gaps.size(); ++t) {
+    const double size = std::abs(bounds(t, 0)), scale = bounds(t, 2);
+    const double gap = std::abs(bounds(t, 0) - bounds(t, 1));
+    const double all = scale > size ? scale : size;
+    const bool is_known = gap < infinity && all > 0 && !std::isnan(scale);
+    gaps(t) =
+        is_known ? std::max(gap, std::numeric_limits<double>::epsilon() * size) / all : infinity;
+  }
+}
+
+double missing(const Numbers& alpha, double total) {
+  return widemargin::missing(span(alpha), total);
+}
+
+void fill_sum(const Numbers& C, double total, bool bounded, const Array<double>& alpha) {
+  require(C.size() == alpha.size());
+  widemargin::fill(span(C), total, bounded, span(alpha));
+}
+
+void change_sum(const Numbers& alpha, const Numbers& C, double total, bool bounded,
+                const Array<double>& moved) {
+  require(C.size() == alpha.size() && moved.size() == alpha.size());
+  widemargin::change(span(alpha), span(C), total, bounded, span(moved));
+}
+
+// Coefficients y alpha with the sums that are given, of problems that have some.
+void fill_sums(const Index& end, const std::vector<Numbers>& data, bool bounded, bool by_class,
+               const Array<double>& c) {
+  require(data.size() == 4);
+  const auto &y = data[0], &C = data[1], &mass = data[3];
+  require(ends_at(end, c.size()) && y.size() == c.size() && C.size() == c.size() &&
+          mass.size() == end.size());
+  std::size_t begin = 0;
+  for (std::size_t t = 0; t < end.size(); ++t) {
+    const auto last = static_cast<std::size_t>(end(t));
+    if (!std::isnan(mass(t)))
+      widemargin::each_sum(span(y), begin, last, mass(t), by_class,
+                           [&](const std::vector<std::size_t>& own, double total) {
+                             std::vector<double> alpha(own.size());
+                             widemargin::fill(widemargin::taken(span(C), own), total, bounded,
+                                              alpha);
+                             for (std::size_t k = 0; k < own.size(); ++k)
+                               c(own[k]) = y(own[k]) * alpha[k];
+                           });
+    begin = last;
+  }
+}
+
 }  // namespace
 
 void bind_certificates(nb::module_& m) {
+  m.def("relative_gaps", &relative_gaps, "bounds"_a, "gaps"_a.noconvert());
+  m.def("missing", &missing, "alpha"_a, "total"_a);
+  m.def("fill_sum", &fill_sum, "C"_a, "total"_a, "bounded"_a, "alpha"_a.noconvert());
+  m.def("change_sum", &change_sum, "alpha"_a, "C"_a, "total"_a, "bounded"_a, "moved"_a.noconvert());
+  m.def("fill_sums", &fill_sums, "end"_a.noconvert(), "data"_a, "bounded"_a, "by_class"_a,
+        "c"_a.noconvert());
   m.def("certify_many", &certify_many, "end"_a.noconvert(), "data"_a, "squared"_a, "intercept"_a,
         "found"_a, "has_loss"_a.noconvert(), "row"_a.noconvert(), "length"_a.noconvert(),
         "numbers"_a, "squares"_a.none(), "out"_a.noconvert());

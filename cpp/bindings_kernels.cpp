@@ -1,6 +1,6 @@
 // The functions of kernel solvers, as Python calls them.
 #include "bindings.hpp"
-#include "csr.hpp"
+#include "bindings_views.hpp"
 #include "kernel_rows.hpp"
 #include "mirror.hpp"
 #include "pack.hpp"
@@ -243,17 +243,6 @@ void add_rows(const Matrix<const Stored>& rows, const Array<const std::int64_t>&
   const nb::gil_scoped_release release;
   run(rows.data(), place.data(), place.size(), rows.shape(1), weights.data(), begin, end,
       sums.data());
-}
-
-// Calls run(view, rows, columns) for rows that are dense or sparse.
-template <class X, class Run>
-void with_view(const X& rows, const Run& run) {
-  if constexpr (std::is_same_v<X, widemargin::Csr>)
-    rows.visit([&](const auto& view) { run(view, view.rows(), rows.n); });
-  else
-    run(widemargin::DenseView<std::remove_const_t<typename X::Scalar>>{rows.data(), rows.shape(0),
-                                                                       rows.shape(1)},
-        rows.shape(0), rows.shape(1));
 }
 
 // Dense rows of X less a center.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "crew.hpp"
+#include "given_sums.hpp"
 
 namespace widemargin {
 namespace {
@@ -105,7 +106,10 @@ class Certified {
     double rest = 0.5 * square_ + ridge_;
     if (all_.intercept == 2) rest += 0.5 * total * total;
     out.under = 0.5 * square_error_ * kSlack + off_ * (linear_size_ + std::abs(rest));
-    if (all_.intercept == 1 && !has_mass_) out.under += repair(total);
+    if (has_mass_)
+      out.under += repair_sums();
+    else if (all_.intercept == 1)
+      out.under += repair(total);
     out.dual = linear_ - rest - out.under;
   }
 
@@ -116,6 +120,30 @@ class Certified {
     if (!(residual < 0.25 * mass_)) return kInfinity;
     const double t = 2 * residual / mass_ * kSlack, length = length_ * kSlack;
     return (t * slope_ * kSlack + 0.5 * t * t * length * length) * kSlack;
+  }
+
+  // What of D it costs to make sum alpha the mass, with a free intercept in each class.
+  double repair_sums() const {
+    double lost = 0, moved_length = 0;
+    each_sum(all_.y, begin_, end_, all_.mass[t_], all_.intercept == 1,
+             [&](const std::vector<std::size_t>& own, double total) {
+               auto alpha = taken(found_.c, own);
+               for (auto& one : alpha) one = std::abs(one);
+               const auto C = taken(all_.C, own);
+               std::vector<double> moved(own.size());
+               change(alpha, C, total, !all_.squared, moved);
+               for (std::size_t k = 0; k < own.size(); ++k) {
+                 if (moved[k] == 0) continue;
+                 const std::size_t i = own[k];
+                 const double slope =
+                     std::abs(all_.q[i] - all_.y[i] * found_.f[i]) + found_.errors[i];
+                 lost += moved[k] * slope;
+                 if (all_.squared) lost += moved[k] * ((2 * alpha[k] + moved[k]) / (4 * C[k]));
+                 moved_length += moved[k] * found_.length[static_cast<std::size_t>(found_.row[i])];
+               }
+             });
+    const double all = (lost + 0.5 * moved_length * moved_length) * kSlack;
+    return std::isnan(all) ? kInfinity : all;
   }
 
   const CertifiedProblems& all_;

@@ -30,8 +30,8 @@ struct CertifiedAnswers {
   std::span<const double> squares;
 };
 
-// An upper and a lower bound, and what each allows for rounding. What it costs to make sum alpha
-// the mass is not in them.
+// An upper and a lower bound, and what each allows for rounding; the lower one also for what it
+// costs to make sum alpha the mass.
 struct ProvenBounds {
   double primal, dual, over, under;
 };

@@ -923,9 +923,23 @@ MUTATIONS = [
     ),
     Mutation(
         "sums of alpha: what a wrong sum costs",
-        "sums.py",
-        "            return share * room",
-        "            return 0.0 * room",
+        "given_sums.cpp",
+        "one *= share;",
+        "one *= 0;",
+        ("tests/problems/test_mass.py",),
+    ),
+    Mutation(
+        "sums of alpha: what a wrong sum costs many problems",
+        "certificates.cpp",
+        "out.under += repair_sums()",
+        "out.under += 0 * repair_sums()",
+        MANY,
+    ),
+    Mutation(
+        "sums of alpha: what is missing, to its last digit",
+        "given_sums.cpp",
+        "if (low != 0) parts_[kept++] = low;",
+        "",
         ("tests/problems/test_mass.py",),
     ),
     Mutation(
@@ -1072,9 +1086,9 @@ MUTATIONS = [
     ),
     Mutation(
         "sums: all that bounds have",
-        "sums.py",
-        "return C - alpha  # near",
-        "pass  # near",
+        "given_sums.cpp",
+        "kNear * total && missing(C, total) <= 0",
+        "kNear * total && false",
         ("tests/estimators/test_nu.py",),
     ),
     Mutation(

@@ -151,6 +151,22 @@ class Strips64: ...
 class Batch32: ...
 class Batch64: ...
 
+class GroupRows:
+    strips: Strips32
+    batch: Batch32
+    exact: Batch64
+    norms: Vector
+
+def rows_of_groups(
+    X: Any,
+    place: NDArray[np.int64],
+    center: Vector,
+    exact_center: Vector,
+    squares: bool,
+    exact_squares: bool,
+    look: Callable[[], object],
+    simd: int = -1,
+) -> GroupRows: ...
 def strips(
     data: NDArray[Any],
     norms: NDArray[Any],
@@ -413,6 +429,19 @@ def solve_batch(
     counts: NDArray[np.int64],
     simd: int = -1,
 ) -> tuple[int, bool]: ...
+def relative_gaps(bounds: Vector, gaps: Vector) -> None: ...
+def missing(alpha: Vector, total: float) -> float: ...
+def fill_sum(C: Vector, total: float, bounded: bool, alpha: Vector) -> None: ...
+def change_sum(
+    alpha: Vector, C: Vector, total: float, bounded: bool, moved: Vector
+) -> None: ...
+def fill_sums(
+    end: NDArray[np.int64],
+    data: Sequence[Vector],
+    bounded: bool,
+    by_class: bool,
+    c: Vector,
+) -> None: ...
 def certify_many(
     end: NDArray[np.int64],
     data: Sequence[Vector],

@@ -6,9 +6,10 @@ from scipy import sparse
 
 from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
 from tests.cases.many import classes, many, never
-from widemargin import Kernel
+from widemargin import Kernel, _core
 from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import GroupedSamples
+from widemargin.kernels.packed import packed_norms
 from widemargin.system.deadline import Deadline, OutOfTime, until
 
 RBF = Kernel("rbf", gamma=0.4)
@@ -62,6 +63,48 @@ def test_rows_are_packed_under_the_deadline(stored):
     with until(Deadline(lambda: 2.0, 1.0)), pytest.raises(OutOfTime):
         samples.pack()
     samples.pack()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, np.uint8])
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
+def test_rows_of_groups_have_the_norms_of_packed_samples(stored, dtype):
+    X = (20.0 * np.random.default_rng(0).random((150, 5)) + 1.0).astype(dtype)
+    X = stored(X if stored is np.asarray else X.astype(np.float64))
+    samples = GroupedSamples(X, np.arange(150) % 3, RBF)
+    _, batch, norms = samples._exact
+    double = samples._layout.as_double()
+    assert double.expands_squares
+    assert norms.tolist() == packed_norms(double, X).tolist()
+    del samples  # a batch keeps the rows that it is of
+    Z = double.rows(X).astype(np.float64)
+    out = np.empty(150)
+    form = double.form
+    ends, own = np.array([1]), (np.array([0]), np.array([1]), np.ones(1))
+    rows = np.arange(150), np.array([150])
+    _core.sum_batch(form, batch, norms, *own, *rows, ends, out, 1, never)
+    expected = np.exp(-0.4 * ((Z - Z[0]) ** 2).sum(axis=1))
+    assert out == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    assert out[0] == 1.0
+
+
+def test_rows_of_groups_fit_each_other():
+    X, center, place = np.ones((3, 2)), np.zeros(2), np.zeros(64, np.int64)
+
+    def made(place, center, exact=center):
+        return _core.rows_of_groups(X, place, center, exact, True, True, never)
+
+    assert made(place, center).norms.tolist() == [2.0] * 3
+    wrong = place.copy()
+    for wrong[-1] in (-1, 3):
+        with pytest.raises(ValueError, match="fit"):
+            made(wrong, center)
+    for some, *centers in (
+        (place[:63], center),
+        (place, np.zeros(3)),
+        (place, center, np.zeros(1)),
+    ):
+        with pytest.raises(ValueError, match="fit"):
+            made(some, *centers)
 
 
 @on_semidefinite

@@ -8,7 +8,15 @@ import pytest
 from scipy import sparse
 
 from tests.cases.kernels import NAMED, SEMIDEFINITE
-from tests.cases.many import alone, classes, many, never, nu_regression
+from tests.cases.many import (
+    alone,
+    classes,
+    many,
+    never,
+    nu_classes,
+    nu_regression,
+    one_class,
+)
 from tests.cases.pairwise import product
 from tests.conftest import SETTINGS
 from widemargin import Kernel, solve
@@ -24,9 +32,9 @@ ONE_AGAINST_ALL = [(0, 1, 2), (2, 0, 1), (1, 2)]
 on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
 
 
-def solved(problems, tol=1e-3):
+def solved(problems, tol=1e-3, start=None):
     """Coefficients, kept scores and intercepts by the core."""
-    c = np.zeros(len(problems.y))
+    c = np.zeros(len(problems.y)) if start is None else start.copy()
     scores, numbers, _, _ = problems.samples.solve(
         (problems.groups, problems.group_ends, problems.ends, problems.after),
         problems.data,
@@ -266,6 +274,30 @@ def test_places_of_no_row_are_refused():
         vars(other)["rows"] = rows
         with pytest.raises(ValueError, match="no row"):
             certified(other, c, c, np.zeros(len(problems.ends)))
+
+
+@pytest.mark.parametrize("form", ["classes", "one_class", "regression"])
+def test_a_sum_that_is_not_met_costs_what_it_takes_to_meet_it(form):
+    X, group, C = classes()
+    C = C + 0.1
+    if form == "classes":
+        problems = nu_classes(X, np.where(group > 0, 1.0, -1.0), RBF, 0.3, C)
+    elif form == "one_class":
+        problems = one_class(X, RBF, 0.3, C)
+    else:
+        problems = nu_regression(X, X[:, 0], RBF, 0.3, C)
+    c = problems.start()
+    for own, mass in problems.sums_given:
+        assert np.abs(c[own]).sum() == pytest.approx(mass, rel=1e-14)
+    best, scores, b = solved(problems, 1e-6, c)
+    true = certified(problems, best, scores, b)[0].dual
+    assert true > -np.inf
+    for factor in (0.98, 1.02):
+        c = np.clip(factor * best, -problems.C, problems.C)
+        # What it says of the answer with the right sums is no more than that has.
+        assert -np.inf < certified(problems, c, scores, b)[0].dual <= true
+    if form != "regression":  # whose rows are there twice: they have room for all
+        assert certified(problems, 0.01 * best, scores, b)[0].dual == -np.inf
 
 
 def test_gaps_of_many_are_those_of_each():

@@ -144,6 +144,33 @@ def test_sums_are_made_right_or_nothing_is():
     assert sums.filled(C, 2.5, hinge).sum() == pytest.approx(2.5)
 
 
+def test_what_a_sum_lacks_is_exact():
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 2, 30):
+        for _ in range(50):
+            alpha = rng.normal(size=size) * 10.0 ** rng.uniform(-20, 20, size)
+            total = float(alpha.sum()) * (1.0 + rng.choice([0.0, 1e-15]))
+            lack = Fraction(total) - sum(map(Fraction, alpha.tolist()))
+            assert sums.missing(alpha, total) == float(lack)
+    # Half way between two numbers.
+    assert sums.missing(np.array([-(2.0**-53)]), 1.0) == 1.0
+    assert sums.missing(np.array([-(2.0**-53), -1e-30]), 1.0) == 1.0 + 2.0**-52
+    assert sums.missing(np.array([2.0**-54, 1e-30]), 1.0) == 1.0 - 2.0**-53
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_start_has_its_sum_in_few_rows(loss):
+    C, own = np.random.default_rng(0).uniform(0.1, 2.0, 50), LOSSES[loss]
+    alpha = sums.filled(C, 8.0, own)
+    assert alpha.sum() == pytest.approx(8.0, rel=1e-14)
+    assert (alpha >= 0.0).all()
+    room = C if own.is_bounded else C * (16.0 / C.sum())
+    between = (alpha > 0.0) & (alpha < (1.0 - 1e-12) * room)
+    assert np.count_nonzero(between) <= 1
+    order = np.argsort(np.arange(50) * 0.5 * (5.0**0.5 - 1.0) % 1.0)
+    assert (np.diff((alpha > 0.0)[order].astype(int)) <= 0).all()  # the first of these
+
+
 def test_what_cannot_be_is_refused():
     X, _, y, _ = data(20)
     ones, options = np.ones(20), {"kernel": RBF}

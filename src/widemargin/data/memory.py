@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from widemargin.data.blocks import Blocks
@@ -63,7 +64,9 @@ class MemoryRows(Rows):
 
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index``: see `Rows.take`."""
-        rows: linalg.Matrix = self._X[row_index(index, self.shape[0])]
+        X, index = self._X, row_index(index, self.shape[0])
+        # Of an array `take` needs half of the time.
+        rows: linalg.Matrix = X.take(index, 0) if type(X) is np.ndarray else X[index]
         return rows
 
     def in_memory(self) -> linalg.Matrix:

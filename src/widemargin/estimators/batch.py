@@ -30,6 +30,7 @@ from widemargin.solvers.kernel.batch import (
     MOST_ROWS_TWICE,
     NAME,
     NARROW,
+    are_shared,
     solve_many,
 )
 from widemargin.solvers.kernel.low_rank import rank_of
@@ -101,8 +102,9 @@ def _kernel_batch(training: Training) -> dict[int, Solution]:
             return {}
         with deadline.until(training.limits.deadline):
             samples.pack()
-        threads = n_threads(training.rows.options.get("n_jobs"))
-        problems = _problems(training, samples, chosen)
+        problems, threads = _problems(training, samples, chosen), 1
+        if are_shared(problems):  # BLAS is asked for its threads
+            threads = n_threads(training.rows.options.get("n_jobs"))
         solutions = solve_many(problems, training.limits, memory, threads)
     except (MemoryError, OutOfTime):  # in turn they take less
         return {}
@@ -276,18 +278,21 @@ def _hindrance(training: Training, least: float, may_curve: bool = False) -> str
     limits = training.limits
     if not training.rows.is_in_memory:
         return "rows that are not in memory"
-    told = {
-        "C=inf": training.is_hard,
-        "a start other than zero": training.starts or training.known,
-        "a checkpoint": limits.checkpoint is not None,
-        "max_iter": limits.max_iter is not None,
-        f"tol below {least:g}": limits.tol < least,
-        "a callback or verbose": not training.callbacks.is_silent,
-        "kernels that are not positive semidefinite": not (
-            may_curve or _keeps_convex(training)
-        ),
-    }
-    return next((name for name, is_so in told.items() if is_so), None)
+    if training.is_hard:
+        return "C=inf"
+    if training.starts or training.known:
+        return "a start other than zero"
+    if limits.checkpoint is not None:
+        return "a checkpoint"
+    if limits.max_iter is not None:
+        return "max_iter"
+    if limits.tol < least:
+        return f"tol below {least:g}"
+    if not training.callbacks.is_silent:
+        return "a callback or verbose"
+    if not (may_curve or _keeps_convex(training)):
+        return "kernels that are not positive semidefinite"
+    return None
 
 
 def refuse_batch(training: Training) -> None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from widemargin.data.distributed import is_collection
 from widemargin.data.matrix import column_names, refuse_unreadable
-from widemargin.data.memory import as_rows
+from widemargin.data.memory import MemoryRows, as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.words import encoded
 from widemargin.estimators import objects
@@ -152,13 +152,15 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
         return X
-    if reset and not is_kernel and _is_plain(X):
+    is_plain = reset and not is_kernel and _is_plain(X)
+    if is_plain:
         estimator.n_features_in_ = X.shape[1]
     elif reset or is_kernel or not _is_expected(estimator, X):
         X = _validated(estimator, X, reset, is_kernel)
     given = {"n_jobs": estimator.n_jobs, "memory_limit": estimator.memory_limit}
     try:
-        rows = as_rows(X, **given)
+        is_known = is_plain and type(X) is np.ndarray  # a fit has checked the limits
+        rows = MemoryRows(X, **given) if is_known else as_rows(X, **given)
     except ValueError as error:
         _refuse_words(table, error)
         raise

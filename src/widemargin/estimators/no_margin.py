@@ -25,7 +25,8 @@ def without_margin(
         for k in zero:
             ended = Status.NO_MARGIN
             solutions[k] = solutions[k].changed(status=ended, message=told)
-    return dataclasses.replace(fit, solutions=solutions)
+    is_same = all(a is b for a, b in zip(solutions, fit.solutions, strict=True))
+    return fit if is_same else dataclasses.replace(fit, solutions=solutions)
 
 
 def _in_nu(solution: Solution) -> Solution:
@@ -33,7 +34,7 @@ def _in_nu(solution: Solution) -> Solution:
     said = solution.message
     for words, of_nu in _WORDS.items():
         said = said.replace(words, of_nu)
-    return solution.changed(message=said)
+    return solution if said == solution.message else solution.changed(message=said)
 
 
 def _is_zero(solution: Solution) -> bool:

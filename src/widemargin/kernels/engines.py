@@ -175,11 +175,16 @@ def is_rough(layout: Layout, kernel: Kernel, X: Any, diagonal: Vector) -> bool:
             f"row {np.argmin(np.isfinite(diagonal))}: scale the data, or take a "
             "smaller degree."
         )
-    squares = linalg.row_squares(X)
-    largest, gamma, reach = squares.max(), kernel.form[1], layout.reach
+    gamma, reach, vanishes = kernel.form[1], layout.reach, False
+    if layout.is_distance and isinstance(X, np.ndarray):
+        largest = linalg.reach(X, np.zeros(X.shape[1]), False)
+    else:
+        squares = linalg.row_squares(X)
+        largest = squares.max()
+        if not layout.is_distance:  # products of two rows must not vanish
+            vanishes = squares.min(where=squares > 0.0, initial=HUGE) <= TINY
     in_range = max(diagonal.max(), largest) < HUGE and TINY < gamma < HUGE
-    if not layout.is_distance:  # products of two rows must not vanish
-        in_range &= squares.min(where=squares > 0.0, initial=HUGE) > TINY
+    in_range = in_range and not vanishes
     far = layout.is_far and not layout.expands_squares
     return far or not (in_range and gamma * reach <= ROUGH)
 

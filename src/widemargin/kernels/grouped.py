@@ -30,7 +30,16 @@ from widemargin.kernels.packed import (
     packed_norms,
     padded,
 )
-from widemargin.numerics.rounding import FLUSHED, SINGLE, UNIT, ValueBounds, gamma_n
+from widemargin.numerics import linalg
+from widemargin.numerics.rounding import (
+    FLUSHED,
+    SINGLE,
+    UNIT,
+    SumBounds,
+    ValueBounds,
+    errors_by_part,
+    gamma_n,
+)
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -41,7 +50,7 @@ Index = NDArray[np.int64]
 # 3,000 documents of 3,985 columns take a third of the time of working sets, which leave
 # them sparse, and 3,000 rows of 20,000 columns and 60 nonzeros 1.0 s in place of 2.6.
 MOST_BYTES = 256 << 20
-# Errors of sums of float32 values: see `ValueBounds.sums_by_part`. Weights, values and
+# Errors of sums of float32 values: see `errors_by_part`. Weights, values and
 # products that are too small for float32 are lost beside. Sums may be so many times as
 # long, in weights and in terms, as those of the coefficients that there are at last.
 LONGEST = _core.LONGEST
@@ -262,19 +271,19 @@ class Grouped(ABC):
 
         Sums are over the places of each problem, which begin at ``starts``.
         """
-        return self._single.sums_by_part(rows, c, starts, KEPT_TERMS, KEPT_LOST)
+        return errors_by_part(self.kept_bounds, rows, c, starts)
 
     @functools.cached_property
-    def kept_bounds(self) -> tuple[float, Vector, Vector, float, float, float, float]:
+    def kept_bounds(self) -> SumBounds:
         """What `kept_errors` goes by, as the core takes it."""
         return *self._single.core, *KEPT_TERMS, KEPT_LOST
 
     def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
         """Bounds of the errors of scores by float64 values, at each place."""
-        return self._double.sums_by_part(rows, c, starts, EXACT_TERMS)
+        return errors_by_part(self.exact_bounds, rows, c, starts)
 
     @functools.cached_property
-    def exact_bounds(self) -> tuple[float, Vector, Vector, float, float, float, float]:
+    def exact_bounds(self) -> SumBounds:
         """What `exact_errors` goes by, as the core takes it."""
         return *self._double.core, *EXACT_TERMS, 0.0
 
@@ -319,30 +328,63 @@ class GroupedSamples(Grouped):
         In float32, and in float64 for the certificates of some of them.
         """
         m, n = self._X.shape
-        return 12 * m * n if sparse.issparse(self._X) and n > WIDE else 0
+        return 12 * m * n if n > WIDE and sparse.issparse(self._X) else 0
 
     def pack(self) -> None:
         """Pack the rows in both precisions, part by part."""
-        _ = self._packed, self._exact
+        _ = self._made
 
     @functools.cached_property
-    def _packed(self) -> tuple[Any, ...]:
-        """What the core takes: the samples by groups, and all rows."""
-        begin = self._strips
+    def _made(self) -> tuple[Any, ...]:
+        """What the core takes: samples by groups, all rows, and these in float64.
+
+        These come with their form and with their norms as samples.
+        """
+        begin, double = self._strips, self._double_layout
         place = np.zeros(begin[-1] * STRIP, np.int64)
-        moved = np.repeat(begin[:-1] * STRIP - self.first, self.count)
-        place[moved + np.arange(len(moved))] = self.order
-        samples = Samples(self._layout, self._X, place)
-        norms = np.empty(len(self.order), np.float32)
-        norms[place] = samples.norms
-        batch = Batches(self._layout, self._X, norms).take(slice(None), samples)
-        groups = begin, self.count, self.order, self.diagonal
-        return samples, batch, groups
+        moved = (begin[:-1] * STRIP - self.first).repeat(self.count)
+        moved += np.arange(len(moved))
+        place[moved] = self.order
+        if self._layout.is_sparse:
+            samples, batch, exact, norms = self._made_sparse(place)
+        else:
+            centers = self._layout.center, double.center
+            squares = self._layout.expands_squares, double.expands_squares
+            X = linalg.in_core(self._X)
+            rows = _core.rows_of_groups(X, place, *centers, *squares, deadline.check)
+            samples, batch, exact, norms = (
+                rows.strips,
+                rows.batch,
+                rows.exact,
+                rows.norms,
+            )
+        return samples, batch, (double.form, exact, norms)
+
+    def _made_sparse(self, place: Index) -> tuple[Any, Any, Any, Vector]:
+        """The same where batches are sparse: samples, all rows twice, and norms."""
+        layout, X = self._double_layout, self._X
+        samples = Samples(self._layout, X, place)
+        known = np.empty(len(self.order), np.float32)
+        known[place] = samples.norms
+        batch = Batches(self._layout, X, known).take(slice(None), samples)
+        norms = np.zeros(X.shape[0])
+        needed = layout.is_sparse and layout.begins_at_lengths
+        if needed or layout.expands_squares:
+            norms = packed_norms(layout, X)
+        exact = Batches(layout, X, norms if layout.expands_squares else None)
+        return samples.core, batch, exact.take(slice(None), samples), norms
+
+    @property
+    def _exact(self) -> tuple[Any, Any, Vector]:
+        """The form, all rows as a batch, and their norms as samples."""
+        form, batch, norms = self._made[2]
+        return form, batch, norms
 
     def _ask(self, problems: tuple[Any, ...]) -> tuple[int, bool]:
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
-        samples, batch, groups = self._packed
-        made = self._layout.form, samples.core, batch, *groups, *self._exact
+        samples, batch, exact = self._made
+        groups = self._strips, self.count, self.order, self.diagonal
+        made = self._layout.form, samples, batch, *groups, *exact
         given: tuple[Any, ...] = (*made, *problems)
         return _core.solve_batch(*given)
 
@@ -363,18 +405,6 @@ class GroupedSamples(Grouped):
         return self._layout.as_double()
 
     @functools.cached_property
-    def _exact(self) -> tuple[Any, Any, Vector]:
-        """The form, all rows as a batch, and their norms as samples."""
-        layout, X = self._double_layout, self._X
-        needed = layout.is_sparse and layout.begins_at_lengths
-        norms = np.zeros(X.shape[0])
-        if needed or layout.expands_squares:
-            norms = packed_norms(layout, X)
-        known = norms if layout.expands_squares else None
-        batch = Batches(layout, X, known).take(slice(None), self._packed[0])
-        return layout.form, batch, norms
-
-    @functools.cached_property
     def _single(self) -> ValueBounds:
         return self._bounds(self._layout, SINGLE)
 
@@ -382,10 +412,15 @@ class GroupedSamples(Grouped):
     def _double(self) -> ValueBounds:
         return self._bounds(self._double_layout, UNIT)
 
+    @functools.cached_property
+    def _known_lengths(self) -> Vector:
+        """At least |x|^2 of the rows, from the center."""
+        return known_lengths(self._exact[2], self._X.shape[1])
+
     def _bounds(self, layout: Layout, unit: float) -> ValueBounds:
         # Norms in float64 are those of both, unless it sums differences.
         if self._double_layout.expands_squares:
-            lengths = known_lengths(self._exact[2], self._X.shape[1])
+            lengths = self._known_lengths
         else:
             lengths = layout.lengths(self._X)
         return layout.bounds(lengths, layout.terms(self._X), unit)

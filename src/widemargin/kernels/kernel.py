@@ -144,7 +144,9 @@ class Kernel:  # numpydoc ignore=PR02
 
     def _with_gamma(self, gamma: float) -> "Kernel":
         """The kernel with another gamma."""
-        return Kernel(self.name, gamma, self.degree, self.coef0)
+        other = object.__new__(Kernel)  # the others are checked
+        vars(other).update(vars(self), gamma=gamma)
+        return other
 
     def __call__(self, A: ArrayLike, B: ArrayLike) -> Vector:
         """Kernel values of all pairs of rows: (k, l) float64.

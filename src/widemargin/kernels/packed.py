@@ -186,7 +186,9 @@ class Layout:
             keeps_digits = bool(mean @ mean <= CENTERED**2 * spread)  # false for NaN
             self._choose_center(mean)
             terms = self.terms(Z)
-            self._most_terms = int(terms.max(initial=0) if np.ndim(terms) else terms)
+            self._most_terms = int(
+                np.max(terms, initial=0) if self.is_sparse else terms
+            )
             self.reach = _reach(Z, self.center, self.sums, keeps_digits)
             if self._has_to_subtract():
                 self._subtract()
@@ -759,7 +761,7 @@ def _check_width(X: Matrix, Z: Matrix) -> None:
 
 def _share_of_nonzeros(Z: Matrix) -> float:
     """Share of the entries that are not zero; of some rows, where Z is dense."""
-    if sparse.issparse(Z):
+    if not isinstance(Z, np.ndarray):
         return linalg.density(Z)
     sample = Z[:: max(1, Z.shape[0] // 256)]
     return float(np.count_nonzero(sample)) / sample.size
@@ -775,6 +777,9 @@ def _reach(Z: Matrix, center: Vector, sums: str, keeps_digits: bool) -> float:
 
     ``keeps_digits``: whether |z|^2 - 2 z'center + |center|^2 does.
     """
+    absolute = sums != "square"
+    if isinstance(Z, np.ndarray) and linalg.is_in_core(Z):
+        return linalg.reach(Z, center, absolute)
     if sparse.issparse(Z) and not center.any():
         sizes = linalg.row_squares(Z) if sums == "square" else abs(Z).sum(axis=1)
         return float(sizes.max())
@@ -790,11 +795,9 @@ def _reach(Z: Matrix, center: Vector, sums: str, keeps_digits: bool) -> float:
     parts = (linalg.row_slice(Z, a, min(a + size, m)) for a in range(0, m, size))
     found = [
         linalg.reach(
-            linalg.dense(part) if sparse.issparse(part) else part,
-            center,
-            sums != "square",
+            linalg.dense(part) if sparse.issparse(part) else part, center, absolute
         )
-        for part in parts  # copies where the core cannot read Z as it lies
+        for part in parts  # copies: the core cannot read Z as it lies
     ]
     return float(np.max(found, initial=0.0))  # NaN stays
 

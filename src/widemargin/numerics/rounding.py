@@ -185,28 +185,6 @@ class ValueBounds:
         """These bounds as the core takes them: eps, h and s."""
         return self._enlarged(float(self.h.max())), self.h, self.s
 
-    def sums_by_part(
-        self,
-        rows: NDArray[Any],
-        c: Vector,
-        starts: NDArray[Any],
-        terms: tuple[float, float, float],
-        lost: float = 0.0,
-    ) -> Vector:
-        """The same, of sums within parts of the vector c, each over rows of its own.
-
-        Entry i belongs to the row ``rows[i]``; parts begin at ``starts``. Of a sum of k
-        entries that are not zero the ``terms`` (base, each, more) are base + gamma_n,
-        n = each k + more. Each weight, value and
-        product may be off by ``lost`` beside, as a share of the length of its row.
-        """
-        out = np.empty(len(c))
-        ends = np.empty(len(starts), np.int64)
-        ends[:-1], ends[-1] = starts[1:], len(c)
-        more = *terms, lost
-        _core.errors_by_part(*self.core, *more, ends, rows, c, out)
-        return out
-
     def _enlarged(self, h: float) -> float:
         """What becomes of eps where errors of an exponent are errors of exp.
 
@@ -216,6 +194,26 @@ class ValueBounds:
         if not most < 1.0:
             return np.inf
         return float(self.eps * np.expm1(most) / most) if most > 0.0 else self.eps
+
+
+# Bounds of kernel values as the core takes them; base, each and more of their sums: of
+# k entries that are not zero base + gamma_n, n = each k + more; and what each weight,
+# value and product may be off by beside, as a share of the length of its row.
+SumBounds = tuple[float, Vector, Vector, float, float, float, float]
+
+
+def errors_by_part(
+    bounds: SumBounds, rows: NDArray[Any], c: Vector, starts: NDArray[Any]
+) -> Vector:
+    """Errors of sums within parts of the vector c, each over rows of its own.
+
+    Entry i belongs to the row ``rows[i]``; parts begin at ``starts``.
+    """
+    out = np.empty(len(c))
+    ends = np.empty(len(starts), np.int64)
+    ends[:-1], ends[-1] = starts[1:], len(c)
+    _core.errors_by_part(*bounds, ends, rows, c, out)
+    return out
 
 
 @_silent
@@ -255,9 +253,10 @@ def value_bounds(
         size = np.sqrt(1.0 + abs(gamma) * lengths + abs(coef0))
         return ValueBounds(gamma_n(terms + 20, unit), none, size)
     # A distance is a difference of sums of squares, or of absolute values.
-    eps, most = gamma_n(4, unit), np.max(terms) if np.ndim(terms) else terms
+    is_each = isinstance(terms, np.ndarray)
+    eps, most = gamma_n(4, unit), terms.max() if is_each else terms
     h = spread * abs(gamma) * (gamma_n(most + 10, unit) / eps) * lengths
-    if np.ndim(terms):
+    if is_each:
         h *= (terms + 10) / (most + 10)
     return ValueBounds(eps, h, none + 1.0)
 

@@ -31,7 +31,6 @@ from widemargin.kernels.grouped import Grouped
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, TINY, gamma_n
-from widemargin.problems import sums
 from widemargin.problems.base import FLOOR
 from widemargin.solution import Certificate
 
@@ -180,7 +179,7 @@ class ManyProblems:
     @functools.cached_property
     def is_plain(self) -> bool:
         """Whether these are classifiers: q is 1, and there is no rho."""
-        return self.mass is None and np.ndim(self.q) == 0 and self.q == 1.0
+        return self.mass is None and isinstance(self.q, float) and self.q == 1.0
 
     @functools.cached_property
     def zero_objectives(self) -> Vector:
@@ -195,7 +194,9 @@ class ManyProblems:
 
         Then `MassProblem` says what gaps are relative to.
         """
-        return self.mass is not None and not np.any(self.q)
+        if isinstance(self.q, float):
+            return self.mass is not None and self.q == 0.0
+        return self.mass is not None and not self.q.any()
 
     @functools.cached_property
     def squares(self) -> Vector:
@@ -208,10 +209,10 @@ class ManyProblems:
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
         """Labels, C and q of each place, and the mass of each problem."""
         q: Any = self.q
-        if np.ndim(q) == 0:
+        if isinstance(q, float):
             q = self.samples.filled(q, len(self.y))
         none = np.full(len(self.ends), np.nan)
-        return self.y, self.C, np.asarray(q), none if self.mass is None else self.mass
+        return self.y, self.C, q, none if self.mass is None else self.mass
 
     @functools.cached_property
     def _places(self) -> Places:
@@ -231,7 +232,7 @@ class ManyProblems:
             y=self.y[places],
             C=self.C[places],
             after=np.full(len(chosen), -1),
-            q=self.q if np.ndim(self.q) == 0 else np.asarray(self.q)[places],
+            q=self.q if isinstance(self.q, float) else self.q[places],
             mass=None if self.mass is None else self.mass[chosen],
             begin_at=c[places],
             known_rows=None,
@@ -242,11 +243,12 @@ class ManyProblems:
         if self.begin_at is not None:
             return self.begin_at.copy()
         c = np.zeros(len(self.y))
-        for own, mass in self.sums_given:
-            c[own] = self.y[own] * sums.filled(self.C[own], mass, self.loss)
+        if self.mass is not None:
+            form = self.loss.is_bounded, self.intercept == "free"
+            _core.fill_sums(self.ends, self.data, *form, c)
         return c
 
-    @functools.cached_property
+    @property
     def sums_given(self) -> list[tuple[Index, float]]:
         """The places whose alpha has a sum that is given, and this sum."""
         if self.mass is None:
@@ -325,19 +327,13 @@ class ManyProblems:
             to the largest of ``|P|``, ``|D|`` and 1e-10 of the objective at zero; where
             q is 0 of N^2 k(x, x), and there P is at most 0, that of no function.
         """
-        line = Line(b, self._free_rho(rho))
+        line = Line(b, None if self.mass is None else rho)
         with np.errstate(all="ignore"):
             return self._proven(c, scores, line, threads, stop)
 
     def certificates(self, *answers: Any) -> list[Certificate]:
         """The same, as a list of `Certificate`."""
         return [Certificate(*one) for one in self.bounds(*answers).tolist()]
-
-    def _free_rho(self, rho: Vector | None) -> Vector | None:
-        """Rho of each problem; None where no problem has one."""
-        if self.mass is None or rho is None:
-            return None
-        return np.where(np.isnan(self.mass), 0.0, rho)
 
     def _proven(
         self,
@@ -359,13 +355,8 @@ class ManyProblems:
         bounds = self._bounds(places, found, exact, line, squares)
         if known is not None:
             bounds = np.where(np.isinf(known[:, :1]), bounds, known)
-        if self.mass is not None:
-            costs = self._mass_errors(np.abs(c), *found[1:])
-            bounds[:, 1] -= costs
-            bounds[:, 3] += costs
-            bounds[~np.isfinite(bounds[:, 1]), 1] = -np.inf
-            if self.may_be_zero:  # the objective of no function at all is 0
-                bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
+        if self.may_be_zero:  # the objective of no function at all is 0
+            bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
         bounds[:, 3] += bounds[:, 2]
         bounds[:, 2] = 0.0 if self.is_plain else self._scales(bounds[:, 1])
         return bounds
@@ -459,14 +450,17 @@ class ManyProblems:
         line: "Line",
         threads: int,
         stop: Callable[[], bool],
-    ) -> tuple["Places", tuple[Vector, Vector, Vector], NDArray[np.bool_], Vector]:
+    ) -> tuple[
+        "Places", tuple[Vector, Vector, Vector], NDArray[np.bool_], Vector | None
+    ]:
         """Places that count, c, scores and bounds of their errors there; which count.
 
         Scores are made again in float64 where alpha > 0, or where there is a loss or
         could be one by the error that a score has at most. Other places add nothing to
         the bounds: they are left out, unless sums of alpha are given. So are all places
         of problems whose gap is small ``enough`` by the scores as they are: last come
-        the bounds of these, infinite ones of others, (t, 4).
+        the bounds of these, infinite ones of others, (t, 4);
+        None: there are none.
         """
         samples, counted = self.samples, self.counted(c)
         exact = samples.exact_bounds
@@ -478,16 +472,16 @@ class ManyProblems:
         proven = np.empty((len(self.ends), 4))
         more = (c, scores, line.b), rho, counted, few, *kind, enough, proven, threads
         asked: tuple[Any, ...] = known, exact, *self._places, *more
-        found = _core.find_places(*asked)
-        ends, rows, data, at, left, errors, support = found
+        ends, rows, data, at, left, errors, support = _core.find_places(*asked)
         values = samples.exact(support, (rows, ends), threads, stop, self._runs)
         if self.mass is None:
             every = np.ones(len(at), bool)
-            return Places(ends, rows, data), (left, values, errors), every, proven
+            found = left, values, errors
+            return Places(ends, rows, data), found, every, proven if enough else None
         f, matters = scores.copy(), np.zeros(len(c), bool)
         f[at], matters[at] = values, True
         errors = samples.exact_errors(self.rows, counted, self.starts)
-        return self._places, (c, f, errors), matters, proven
+        return self._places, (c, f, errors), matters, None
 
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.
@@ -498,19 +492,3 @@ class ManyProblems:
             return c
         first, second = np.split(c, 2)
         return np.where(np.tile(first + second == 0.0, 2), 0.0, c)
-
-    def _mass_errors(self, alpha: Vector, f: Vector, errors: Vector) -> Vector:
-        """How much of D it costs to make sums of alpha what is given: (t,)."""
-        moved = np.zeros(len(alpha))
-        for own, mass in self.sums_given:
-            moved[own] = sums.change(alpha[own], self.C[own], mass, self.loss)
-        slopes, lengths = np.abs(self.q - self.y * f) + errors, self.samples.lengths
-        costs = np.zeros(len(self.ends))
-        for k, part in enumerate(map(slice, self.starts, self.ends)):
-            if np.isinf(moved[part]).any():
-                costs[k] = np.inf
-            elif moved[part].any():
-                C = self.C[part] if self.loss.dual_share else None
-                given = moved[part], alpha[part], C, slopes[part]
-                costs[k] = sums.cost(*given, lengths[self.rows[part]])
-        return costs

@@ -31,10 +31,12 @@ def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
     ``copies`` says how many rows each sample is.
     """
     labels, weights = _labels_and_weights(y, C)
-    mass, parts = nu * float(weights.sum()) / copies, _by_class(labels, weights)
-    if mass <= SURELY * len(parts) * min(float(part.sum()) for part in parts):
+    own, total = labels > 0, float(weights.sum())
+    mass, first = nu * total / copies, float(weights[own].sum())
+    room = total if own.all() else 2.0 * min(first, total - first)
+    if mass <= SURELY * room:
         return mass
-    return min(mass, _most(parts))
+    return min(mass, _most(_by_class(labels, weights)))
 
 
 def largest_nu(least: float, most: float) -> float:

@@ -11,28 +11,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.roots import monotone_root
 from widemargin.numerics.rounding import SLACK
 
 Vector = NDArray[np.float64]
 
-# The share of what there is that may be added to a sum, or taken from it, to make it
-# what it has to be: that is rounding.
-MOST_REPAIRED = 0.25
-# What is left of bounds is rounding below this share of a sum.
-NEAR = 1e-9
-# Multiples of it lie evenly: a start has rows from everywhere.
-GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-
 
 def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:
     """Some alpha with a sum that is given: few rows, most at their bound."""
-    room = C if loss.is_bounded else C * (2.0 * total / C.sum())
-    places = np.arange(len(C)) * GOLDEN
-    order = (places - np.floor(places)).argsort()  # % 1.0, which takes longer
-    own, alpha = room[order], np.empty(len(C))
-    alpha[order] = (total - (own.cumsum() - own)).clip(0.0, own)
+    alpha = np.empty(len(C))
+    _core.fill_sum(C, total, loss.is_bounded, alpha)
     return alpha
 
 
@@ -48,7 +38,7 @@ def room(C: Vector) -> float:
 
 def missing(alpha: Vector, total: float) -> float:
     """What a sum lacks, to its last digit."""
-    return -math.fsum([-total, *alpha.tolist()])
+    return _core.missing(alpha, total)
 
 
 def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vector:
@@ -58,20 +48,9 @@ def change(alpha: Vector, C: Vector, total: float, loss: PointwiseLoss) -> Vecto
     its support vectors have to their bounds, or of themselves without bounds; where all
     of these are at their bounds, of what all rows have; all of it, if it is rounding.
     """
-    lack, rooms = missing(alpha, total), [alpha]
-    if lack == 0.0:
-        return np.zeros(len(alpha))
-    if lack > 0.0 and loss.is_bounded:
-        rooms = [np.where(alpha > 0.0, C - alpha, 0.0), C - alpha]
-    for room in rooms:
-        there = float(room.sum())
-        share = abs(lack) / there * SLACK if there > 0.0 else np.inf
-        if share <= MOST_REPAIRED:
-            return share * room
-    is_near = lack > 0.0 and float((C - alpha).sum()) <= NEAR * total
-    if is_near and loss.is_bounded and missing(C, total) <= 0.0:
-        return C - alpha  # near the largest sum there is all of it is rounding
-    return np.full(len(alpha), np.inf)
+    moved = np.empty(len(alpha))
+    _core.change_sum(alpha, C, total, loss.is_bounded, moved)
+    return moved
 
 
 def cost(

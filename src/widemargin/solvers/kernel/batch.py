@@ -91,7 +91,6 @@ class Ends(NamedTuple):
         are no proof where there is any
     status : Status, of problems that have no small gap
     proofs : ndarray (t, 4), the numbers of a `Certificate` of each
-    gaps : ndarray (t,), the relative gaps of these
     seconds : float, the share of one problem
     """
 
@@ -104,13 +103,17 @@ class Ends(NamedTuple):
     may_curve: bool
     status: Status
     proofs: Vector
-    gaps: Vector
     seconds: float
 
     @property
     def bounds(self) -> list[Certificate]:
         """The certificates."""
         return [Certificate(*one) for one in self.proofs.tolist()]
+
+    @property
+    def gaps(self) -> Vector:
+        """The relative gaps of the certificates: (t,)."""
+        return relative_gaps(self.proofs)
 
     def solved(self, tol: float) -> NDArray[np.bool_]:
         """Which problems have a gap that is small enough: (t,)."""
@@ -222,7 +225,7 @@ def solve_places(
     Without a step where the start ``is_end``.
     """
     c, begin = problems.start(), limits.clock.seconds()
-    threads = threads if len(c) * problems.samples.cost > SHARED_WORK else 1
+    threads = threads if are_shared(problems) else 1
     rows, t = int(problems.sizes.max()), len(problems.ends)
     most = max(MOST_STEPS * rows, FEW_VISITS // rows)
     if is_end or (problems.may_be_zero and not problems.counted(c).any()):
@@ -256,7 +259,12 @@ def solve_places(
     steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
     curves = problems.samples.may_curve
     known = c, scores, b, rho, steps, convex, curves, status, proofs
-    return Ends(*known, relative_gaps(proofs), seconds)
+    return Ends(*known, seconds)
+
+
+def are_shared(problems: ManyProblems) -> bool:
+    """Whether they are worth a second thread."""
+    return len(problems.y) * problems.samples.cost > SHARED_WORK
 
 
 def _are_seen(problems: ManyProblems) -> NDArray[np.bool_]:
