@@ -361,8 +361,8 @@ class Margins:
     matrix : the rows
     part : RowState with their ``alpha``, ``C``, ``labels``, and ``q`` where it is not 1
     loss : PointwiseLoss
-    squares : ndarray (m,), of the rows, with the weight of the intercept; or None,
-        where the core is to find them
+    squares : ndarray (m,) or None
+        Of the rows, with the weight of the intercept. None: the core finds them.
 
     Attributes
     ----------
@@ -424,7 +424,7 @@ class Tubes:
     matrix : the samples
     first, second : RowState of the rows of either half: see `Margins`
     loss : PointwiseLoss
-    squares : ndarray (m,), of the samples, or None: see `Margins`
+    squares : ndarray (m,) or None, of the samples: see `Margins`
 
     Attributes
     ----------
