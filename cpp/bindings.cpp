@@ -58,10 +58,18 @@ void csr_column_sums(const widemargin::Csr& X, const Array<const double>& d,
                      const Array<double>& sums, const Array<double>& squares) {
   require(d.size() == X.rows() && sums.size() == X.n && squares.size() == X.n);
   const nb::gil_scoped_release release;
-  std::vector<double> row(X.n);
+  std::vector<double> row(X.n), pairs(2 * X.n);
   X.visit([&](const auto& rows) {
-    widemargin::csr_column_sums(rows, span(d), span(sums), span(squares), std::span<double>(row));
+    widemargin::csr_column_sums(rows, span(d), std::span<double>(pairs), std::span<double>(row));
   });
+  for (std::size_t j = 0; j < X.n; ++j) {
+    sums.data()[j] += pairs[2 * j];
+    squares.data()[j] += pairs[2 * j + 1];
+  }
+}
+
+bool csr_is_canonical(const widemargin::Csr& X) {
+  return X.visit([&](const auto& rows) { return rows.is_canonical(X.n); });
 }
 
 void csr_row_squares(const widemargin::Csr& X, const Array<double>& out) {
@@ -94,6 +102,7 @@ void bind_csr_products(nb::module_& m) {
   const auto bind = [&m](const char* name, auto function) {
     m.def(name, function, "X"_a, "in"_a.noconvert(), "out"_a.noconvert());
   };
+  m.def("csr_is_canonical", &csr_is_canonical, "X"_a);
   bind("csr_matvec", &csr_matvec);
   bind("csr_rmatvec", &csr_rmatvec);
   bind("csr_gram", &csr_gram);

@@ -67,25 +67,37 @@ inline double total(const double* lanes) {
 }
 
 // lanes += x v, in kCount lanes; as many of the n entries from j on as fill all lanes.
-template <std::size_t kCount, typename Real>
-inline std::size_t multiply(const Real* x, const double* v, std::size_t j, std::size_t n,
+template <std::size_t kCount, typename Real, typename Other>
+inline std::size_t multiply(const Real* x, const Other* v, std::size_t j, std::size_t n,
                             double* lanes) {
   for (; j + kCount <= n; j += kCount)
 #pragma omp simd
     for (std::size_t lane = 0; lane < kCount; ++lane)
-      lanes[lane] += static_cast<double>(x[j + lane]) * v[j + lane];
+      lanes[lane] += static_cast<double>(x[j + lane]) * static_cast<double>(v[j + lane]);
   return j;
+}
+
+// x'v of n entries
+template <typename Real, typename Other>
+inline double product(const Real* x, const Other* v, std::size_t n) {
+  double many[kLanes] = {}, few[kFewLanes] = {}, rest = 0.0;
+  std::size_t j = multiply<kLanes>(x, v, 0, n, many);
+  j = multiply<kFewLanes>(x, v, j, n, few);
+  for (; j < n; ++j) rest += static_cast<double>(x[j]) * static_cast<double>(v[j]);
+  return total<kLanes>(many) + (total<kFewLanes>(few) + rest);
 }
 
 // x_i'v
 template <typename Real>
 inline double dot(const DenseRows<Real>& X, std::int64_t i, const double* v) {
+  return product(X.data + static_cast<std::size_t>(i) * X.n, v, X.n);
+}
+
+// |x_i|^2
+template <typename Real>
+inline double square(const DenseRows<Real>& X, std::int64_t i) {
   const Real* x = X.data + static_cast<std::size_t>(i) * X.n;
-  double many[kLanes] = {}, few[kFewLanes] = {}, rest = 0.0;
-  std::size_t j = multiply<kLanes>(x, v, 0, X.n, many);
-  j = multiply<kFewLanes>(x, v, j, X.n, few);
-  for (; j < X.n; ++j) rest += static_cast<double>(x[j]) * v[j];
-  return total<kLanes>(many) + (total<kFewLanes>(few) + rest);
+  return product(x, x, X.n);
 }
 
 // v += t x_i
@@ -129,6 +141,12 @@ inline double dot(const CsrRows<Real, Index>& X, std::int64_t i, const double* v
   }
   if (p < count) c += static_cast<double>(x[p]) * v[column[p]];
   return (a + b) + (c + d);
+}
+
+template <typename Real, typename Index>
+inline double square(const CsrRows<Real, Index>& X, std::int64_t i) {
+  const Real* x = X.data + X.indptr[i];
+  return product(x, x, static_cast<std::size_t>(X.indptr[i + 1] - X.indptr[i]));
 }
 
 template <typename Real, typename Index>
@@ -200,12 +218,19 @@ inline void move(const Rows& X, const Variables<Row>& z, const DescentState& s, 
   if (z.intercept) z.v[X.n] += s.weight * t;
 }
 
+// Find q_i where row i is visited for the first time, while its entries are at hand.
+template <typename Rows, typename Row>
+inline void measure(const Rows& X, const DescentState& s, std::int64_t i, Row& row) {
+  if (s.visits < s.measured) row.step /= square(X, i) + s.weight + row.diagonal;
+}
+
 // Minimise over alpha_i. False: row i stays at its bound and is left out.
 template <typename Rows>
 inline bool visit(const Rows& X, const Variables<Coordinate>& z, DescentState& s, std::int64_t i) {
   Coordinate& row = z.rows[i];
   const double label = row.step > 0.0 ? 1.0 : -1.0, before = row.alpha;
   const double f = score(X, z, i);
+  measure(X, s, i, row);
   const double G = label * f - 1.0 + row.diagonal * before;
   double projected = G;
   if (before == 0.0) {
@@ -247,6 +272,7 @@ inline bool visit(const Rows& X, const Variables<TubeCoordinate>& z, DescentStat
                   std::int64_t i) {
   TubeCoordinate& row = z.rows[i];
   const double before = row.alpha, apart = row.target - score(X, z, i);
+  measure(X, s, i, row);
   const double G = row.diagonal * before - apart, rise = G + row.kink, fall = G - row.kink;
   double violation = 0.0;
   if (before == 0.0) {

@@ -14,7 +14,7 @@ struct DenseRows {
   std::size_t n;
 };
 
-// Rows of a sparse matrix: see CsrView.
+// Rows of a sparse matrix: see CsrView. No column repeats in a row.
 template <typename Real, typename Index>
 struct CsrRows {
   const Index* indptr;
@@ -28,7 +28,7 @@ struct Coordinate {
   double alpha;
   double upper;     // U_i
   double diagonal;  // D_i
-  double step;      // y_i / q_i: infinite for a row of zeros, but never without a sign
+  double step;      // y_i / q_i: infinite for a row of zeros, but has a sign; y_i at first
 };
 
 // The same of a sample that has two rows, of which one at most has a loss: in regression, where
@@ -37,7 +37,7 @@ struct TubeCoordinate {
   double alpha;
   double upper;  // of |alpha|
   double diagonal;
-  double step;    // 1 / q_i
+  double step;    // 1 / q_i; 1 at first
   double target;  // of the prediction
   double kink;
 };
@@ -60,6 +60,7 @@ struct DescentState {
   std::int64_t active;       // rows that the last epoch has kept
   std::int64_t visits;       // rows visited since the start
   std::int64_t epoch;        // epochs ended since the start
+  std::int64_t measured;     // so many visits at first, of different rows, find their q_i
   std::uint64_t random;      // state of the generator
   double upper, lower;       // rows at a bound whose gradient is beyond them are left out
   double largest, smallest;  // projected gradients of this epoch

@@ -49,10 +49,22 @@ struct CsrView {
     }
   }
 
-  // Whether no column of row i repeats because all of them rise.
+  // Whether no column of row i repeats because all of them rise. Without a way out in between,
+  // which compilers could not do several columns at a time with.
   bool rises(std::size_t i) const {
-    for (auto p = indptr[i] + 1; p < indptr[i + 1]; ++p)
-      if (indices[p - 1] >= indices[p]) return false;
+    bool all = true;
+    for (auto p = indptr[i] + 1; p < indptr[i + 1]; ++p) all &= indices[p - 1] < indices[p];
+    return all;
+  }
+
+  // Whether the columns of all rows rise, within 0 .. n - 1.
+  bool is_canonical(std::size_t n) const {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      const Index first = indptr[i], last = indptr[i + 1];
+      if (first == last) continue;
+      if (!rises(i) || indices[first] < 0 || static_cast<std::size_t>(indices[last - 1]) >= n)
+        return false;
+    }
     return true;
   }
 };
@@ -132,26 +144,30 @@ void csr_weighted_product(const CsrView<Real, Index>& X, std::span<const double>
   }
 }
 
-// sums += X'd, and squares += the diagonal of X' diag(d) X. `row` (n) is zero, and is zero again
-// at the end.
+// sums += X'd, and squares += the diagonal of X' diag(d) X, as pairs (sum, square) of the columns:
+// a line of the cache for both. `row` (n) is zero, and is zero again at the end.
 template <typename Real, typename Index>
 void csr_column_sums(const CsrView<Real, Index>& X, std::span<const double> d,
-                     std::span<double> sums, std::span<double> squares, std::span<double> row) {
+                     std::span<double> pairs, std::span<double> row) {
   for (std::size_t i = 0; i < X.rows(); ++i) {
     const double di = d[i];
     if (di == 0.0) continue;
-    const bool rises = X.rises(i);
-    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
-      const auto x = static_cast<double>(X.data[p]);
-      sums[X.indices[p]] += di * x;
-      if (rises)
-        squares[X.indices[p]] += di * x * x;
-      else
-        row[X.indices[p]] += x;
+    const auto first = X.indptr[i], last = X.indptr[i + 1];
+    if (X.rises(i)) {
+      for (auto p = first; p < last; ++p) {
+        const auto x = static_cast<double>(X.data[p]);
+        double* pair = &pairs[2 * static_cast<std::size_t>(X.indices[p])];
+        pair[0] += di * x;
+        pair[1] += di * x * x;
+      }
+      continue;
     }
-    for (auto p = X.indptr[i]; !rises && p < X.indptr[i + 1]; ++p) {
+    for (auto p = first; p < last; ++p) row[X.indices[p]] += static_cast<double>(X.data[p]);
+    for (auto p = first; p < last; ++p) {
       double& x = row[X.indices[p]];
-      squares[X.indices[p]] += di * x * x;
+      double* pair = &pairs[2 * static_cast<std::size_t>(X.indices[p])];
+      pair[0] += di * x;
+      pair[1] += di * x * x;
       x = 0.0;
     }
   }
@@ -161,23 +177,23 @@ void csr_column_sums(const CsrView<Real, Index>& X, std::span<const double> d,
 template <typename Real, typename Index>
 void csr_row_squares(const CsrView<Real, Index>& X, std::span<double> sums, std::span<double> out) {
   for (std::size_t i = 0; i < X.rows(); ++i) {
-    double square = 0.0;
-    bool rising = true;  // then no column repeats
-    for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
-      const auto x = static_cast<double>(X.data[p]);
-      square += x * x;
-      rising = rising && (p == X.indptr[i] || X.indices[p - 1] < X.indices[p]);
-    }
-    if (!rising) {
-      square = 0.0;
-      for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p)
-        sums[X.indices[p]] += static_cast<double>(X.data[p]);
-      for (auto p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
-        square += sums[X.indices[p]] * sums[X.indices[p]];
+    const auto first = X.indptr[i], last = X.indptr[i + 1];
+    double parts[4] = {};  // hide the latency of sums
+    const auto add = [&](double x, std::size_t lane) { parts[lane] += x * x; };
+    if (X.rises(i)) {
+      auto p = first;
+      for (; p + 4 <= last; p += 4)
+        for (std::size_t lane = 0; lane < 4; ++lane)
+          add(static_cast<double>(X.data[static_cast<std::size_t>(p) + lane]), lane);
+      for (; p < last; ++p) add(static_cast<double>(X.data[p]), 0);
+    } else {
+      for (auto p = first; p < last; ++p) sums[X.indices[p]] += static_cast<double>(X.data[p]);
+      for (auto p = first; p < last; ++p) {
+        add(sums[X.indices[p]], 0);
         sums[X.indices[p]] = 0.0;
       }
     }
-    out[i] = square;
+    out[i] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
   }
 }
 

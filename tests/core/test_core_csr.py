@@ -198,3 +198,21 @@ def test_read_only_entries_are_read():
     out = np.zeros(2)
     _core.csr_matvec(_core.csr(*arrays, 2), np.array([1.0, 10.0]), out)
     np.testing.assert_array_equal(out, [10.0, 32.0])
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_canonical_rows_have_rising_columns_in_range(index):
+    """A column may be less than the last one of the row before."""
+    indptr = np.array([0, 2, 2, 40, 41], index)
+    indices = np.r_[[3, 5], np.arange(38), [0]].astype(index)
+
+    def is_canonical(indices, n=38):
+        return _core.csr_is_canonical(_core.csr(indptr, indices, np.ones(41), n))
+
+    assert is_canonical(indices)
+    assert not is_canonical(indices, 37)
+    for place, column in [(0, -1), (0, 5), (1, 3), (20, 19), (20, 17), (39, -2)]:
+        wrong = indices.copy()
+        wrong[place] = column
+        assert not is_canonical(wrong)
+    assert not is_canonical(np.r_[indices[:40], [-1]].astype(index))

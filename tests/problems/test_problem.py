@@ -127,6 +127,28 @@ def test_bounds_near_a_point_have_an_intercept_that_is_good_enough(
     assert found.primal <= least + 2.0 * enough
 
 
+@pytest.mark.parametrize("off", [0.01, 0.1])
+def test_an_answer_has_the_best_penalized_intercept_where_the_gap_needs_it(off):
+    """Also where b = y'alpha, as in descent: w says the same as alpha of the optimum."""
+    X, y, C, problem = random_problem(3, "squared_hinge", "penalized", m=400)
+    best = solve(problem, "active_set", tol=1e-10)
+    own = best.alpha > 0.0
+    Z = y[own, np.newaxis] * X[own]
+    way = y[own] - Z @ np.linalg.lstsq(Z, y[own], rcond=None)[0]
+    alpha = best.alpha.copy()
+    alpha[own] += off / (y[own] @ way) * way  # X'Y alpha as it was
+    state, far = problem.dual_state(alpha), problem.stack(best.w, best.b + off)
+    before, g = problem.evaluate(state, far)
+    np.testing.assert_allclose(g, far, rtol=1e-9)
+    begin = problem.rows.sweeps
+    v, bounds = problem.finish(state, far, 1e-4)
+    assert bounds.relative_gap <= 0.01 * before.relative_gap
+    assert problem.rows.sweeps - begin == 3
+    assert v[-1] == pytest.approx(best.b, rel=1e-9)
+    primal = objective(X, y, C, "squared_hinge", "penalized", v[:-1], v[-1])
+    assert bounds.primal == pytest.approx(primal, rel=1e-12)
+
+
 @pytest.mark.parametrize("near", [0.3, 7.0, -7.0])
 def test_best_intercept_of_a_flat_minimum_is_its_middle(near):
     problem = Problem(np.zeros((2, 1)), [-1, 1], 1.0)  # any b in [-1, 1] is best

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
 
 _INDEX_TYPES = {np.dtype(np.int32), np.dtype(np.int64)}
@@ -69,7 +70,8 @@ def column_names(X: Any) -> list[str] | None:
 
 def _as_csr(X: Any) -> sparse.csr_array:
     """X as a CSR array that the C++ core can follow without looking where to."""
-    if X.format in ("csr", "csc", "bsr"):
+    is_canonical = X.format == "csr" and linalg.is_canonical(X)
+    if X.format in ("csr", "csc", "bsr") and not is_canonical:
         _check_indices(X)
     elif X.format == "coo":
         X = sparse.coo_array((X.data, X.coords), shape=X.shape)  # checks them
@@ -83,6 +85,8 @@ def _as_csr(X: Any) -> sparse.csr_array:
     rows.data = np.require(data, requirements=["C", "A"])
     rows.indptr = np.require(np.asarray(X.indptr), index, ["C", "A"])
     rows.indices = np.require(np.asarray(X.indices), index, ["C", "A"])
+    if is_canonical:
+        rows.has_canonical_format = True
     return rows if rows.has_canonical_format else _without_duplicates(rows)
 
 

@@ -63,6 +63,20 @@ def holds_ones(X: Matrix, index: NDArray[Any] | None = None) -> bool:
     return bool(np.all(data == 1))
 
 
+def is_canonical(X: Any) -> bool:
+    """Whether columns of a CSR matrix rise in each row, and none is out of range.
+
+    One pass, which believes nothing; False also for numbers that the core does not
+    read, and for arrays that are no CSR matrix.
+    """
+    try:
+        rows = _core.csr(X.indptr, X.indices, X.data, X.shape[1])
+    except (TypeError, ValueError):
+        return False
+    fits = len(X.indptr) == X.shape[0] + 1 and X.indptr[0] == 0
+    return bool(fits and _core.csr_is_canonical(rows))
+
+
 def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     """Rows start..stop-1 of X as a view: (stop - start, n)."""
     if isinstance(X, np.ndarray):

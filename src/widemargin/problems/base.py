@@ -356,9 +356,14 @@ class Problem:
         The mean of ``C |z|^2`` where all weights are equal. By the moments of the rows,
         which a sweep finds once.
         """
-        mean, std = self.rows.moments
-        square = float(np.sum(mean * mean + std * std)) + (self.intercept != "none")
+        square = self.mean_square + (self.intercept != "none")
         return self.total_weight / self.rows.shape[0] * square
+
+    @property
+    def mean_square(self) -> float:
+        """Mean ``|x|^2`` of the rows x, by their moments."""
+        mean, std = self.rows.moments
+        return float(mean @ mean + std @ std)
 
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
         """Primal objective P(w, b)."""

@@ -30,7 +30,20 @@ def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
     if not loss.curvature:
         with ONE_BLAS_THREAD:  # once for all sweeps
             return _by_breakpoints(state, near)
-    return monotone_root(lambda b: state.sweep(_slope, b, loss), near)
+    return curved_intercept(state, near, loss, 0.0)
+
+
+def curved_intercept(
+    state: RowState, near: float, loss: PointwiseLoss, ridge: float
+) -> float:
+    """The same for the squared hinge, with ``ridge`` b^2 / 2 beside the losses."""
+
+    def slope(b: float) -> tuple[float, float, float]:
+        """First and second derivative in b, and the scale of the first."""
+        value, bend, scale = state.sweep(_slope, b, loss)
+        return value + ridge * b, bend + ridge, scale + abs(ridge * b)
+
+    return monotone_root(slope, near)
 
 
 def better_intercept(

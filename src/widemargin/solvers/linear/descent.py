@@ -75,7 +75,7 @@ FIXED = 2.0**60
 _STATE = np.dtype(
     [
         *((name, np.int64) for name in ("position", "kept", "size", "shuffled")),
-        *((name, np.int64) for name in ("active", "visits", "epoch")),
+        *((name, np.int64) for name in ("active", "visits", "epoch", "measured")),
         ("random", np.uint64),
         *((name, np.float64) for name in ("upper", "lower", "largest", "smallest")),
         *((name, np.float64) for name in ("gap", "sum", "fall", "first", "goal")),
@@ -277,21 +277,18 @@ class DescentHere(Descent):
     """The variables of rows in memory, as the C++ core keeps them."""
 
     def __init__(self, solver: Any, problem: Problem, state: RowState) -> None:
-        loss, squares = problem.pointwise, _row_squares(problem)
-        weight = intercept_weight(problem, float(squares.mean()))
-        squares = squares + weight
-        twice, rows = isinstance(problem.rows, DoubledRows), problem.rows
-        is_tube = twice and _are_tubes(state)
+        loss, rows = problem.pointwise, problem.rows
+        weight = intercept_weight(problem, problem.mean_square)
+        is_tube = isinstance(rows, DoubledRows) and _are_tubes(state)
         self._variables: Margins | Tubes
         if is_tube:
-            X = _matrix(samples(rows))
-            self._variables = Tubes(X, *halves_of(state), loss, squares)
+            self._variables = Tubes(_matrix(samples(rows)), *halves_of(state), loss)
         else:
-            squares = np.tile(squares, 2) if twice else squares
-            self._variables = Margins(_matrix(rows), state, loss, squares)
+            self._variables = Margins(_matrix(rows), state, loss)
         matrix = self._variables.matrix
         m = matrix.shape[0]
         super().__init__(solver, problem, m, weight, self._variables.more)
+        self._state["measured"] = m  # by the first epoch
         self._rows = linalg.in_core(matrix)
         self._coordinates = self._variables.coordinates
         self._order = np.arange(m)
@@ -364,7 +361,8 @@ class Margins:
     matrix : the rows
     part : RowState with their ``alpha``, ``C``, ``labels``, and ``q`` where it is not 1
     loss : PointwiseLoss
-    squares : ndarray (m,), of the rows, with the weight of the intercept
+    squares : ndarray (m,) or None
+        Of the rows, with the weight of the intercept. None: the core finds them.
 
     Attributes
     ----------
@@ -373,7 +371,11 @@ class Margins:
     """
 
     def __init__(
-        self, matrix: Any, part: RowState, loss: PointwiseLoss, squares: Vector
+        self,
+        matrix: Any,
+        part: RowState,
+        loss: PointwiseLoss,
+        squares: Vector | None = None,
     ) -> None:
         q = margins(part)
         self._margins = np.asarray(q) if np.ndim(q) else None
@@ -422,7 +424,7 @@ class Tubes:
     matrix : the samples
     first, second : RowState of the rows of either half: see `Margins`
     loss : PointwiseLoss
-    squares : ndarray (m,), of the samples, with the weight of the intercept
+    squares : ndarray (m,) or None, of the samples: see `Margins`
 
     Attributes
     ----------
@@ -437,7 +439,7 @@ class Tubes:
         first: RowState,
         second: RowState,
         loss: PointwiseLoss,
-        squares: Vector,
+        squares: Vector | None = None,
     ) -> None:
         self.matrix = matrix
         tubes = 0.5 * (first.q - second.q), -0.5 * (first.q + second.q)
@@ -500,14 +502,6 @@ def _matrix(rows: Rows) -> Any:
     return rows.take(np.arange(rows.shape[0])) if matrix is None else matrix
 
 
-def _row_squares(problem: Problem) -> Vector:
-    """The |x_i|^2, (m,). One sweep; of rows that are there twice once."""
-    rows = samples(problem.rows)
-    state = rows.state(squares=0.0)
-    rows.sweep(keep_squares, state)
-    return state.squares
-
-
 def intercept_weight(problem: Problem, square: float) -> float:
     """What the intercept moves by for a step of y_i alpha_i, and adds to q_i.
 
@@ -537,14 +531,16 @@ def _with_margins(matrix: Any, shifts: Vector) -> Any:
     return np.hstack([matrix, columns])
 
 
-def _coordinates(part: RowState, loss: PointwiseLoss, squares: Vector) -> Vector:
-    """Columns alpha, U, D and y / q, (m, 4), with the squares |z_i|^2."""
-    coordinates = np.zeros((len(squares), 4))
+def _coordinates(part: RowState, loss: PointwiseLoss, squares: Vector | None) -> Vector:
+    """Columns alpha, U, D and y / q, (m, 4), with the squares |z_i|^2; else y."""
+    coordinates = np.empty((len(part.alpha), 4))
     coordinates[:, 0] = part.alpha
     coordinates[:, 1] = loss.upper(part.C)
     coordinates[:, 2] = loss.ridge(part.C)
-    with np.errstate(divide="ignore"):  # a row of zeros: alpha goes to its bound
-        coordinates[:, 3] = part.labels / (squares + coordinates[:, 2])
+    coordinates[:, 3] = part.labels
+    if squares is not None:
+        with np.errstate(divide="ignore"):  # a row of zeros: alpha goes to its bound
+            coordinates[:, 3] /= squares + coordinates[:, 2]
     return coordinates
 
 
