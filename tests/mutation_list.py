@@ -760,6 +760,20 @@ MUTATIONS = [
         MANY,
     ),
     Mutation(
+        "many problems: the loss in bounds by float32",
+        "bindings_certificates.cpp",
+        "span(mass), squared, intercept};\n  const widemargin::ExactSums",
+        "span(mass), false, intercept};\n  const widemargin::ExactSums",
+        MANY,
+    ),
+    Mutation(
+        "many problems: the intercept in bounds by float32",
+        "bindings_certificates.cpp",
+        "span(mass), squared, intercept};\n  const widemargin::ExactSums",
+        "span(mass), squared, 0};\n  const widemargin::ExactSums",
+        MANY,
+    ),
+    Mutation(
         "many problems: rows of coefficients that have moved",
         "kept_scores.hpp",
         "x_ = x, size_ = all;",
