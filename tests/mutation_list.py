@@ -776,9 +776,30 @@ MUTATIONS = [
     Mutation(
         "many problems: rows of coefficients that have moved",
         "kept_scores.hpp",
-        "x_ = x, size_ = all;",
-        "size_ = all;",
+        "    x_ = x;\n    return moved_;",
+        "    return moved_;",
         MANY,
+    ),
+    Mutation(
+        "many problems: sums that are too long begin anew",
+        "kept_scores.hpp",
+        "if (anew || is_long()) {",
+        "if (anew) {",
+        MANY,
+    ),
+    Mutation(
+        "many problems: the bound of errors of long sums",
+        "grouped.py",
+        "KEPT_TERMS = LONGEST * gamma_n(",
+        "KEPT_TERMS = gamma_n(",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
+        "many problems: what long sums lose to underflow",
+        "grouped.py",
+        "KEPT_LOST = LONGEST * FLUSHED",
+        "KEPT_LOST = FLUSHED",
+        ("tests/kernels/test_grouped.py",),
     ),
     Mutation(
         "many problems: sides that rounding may change",
@@ -1907,6 +1928,13 @@ MUTATIONS = [
         "free_rows.py",
         "np.where(to < lower, lower, upper)[passed]",
         "to[passed]",
+        FREE_ROWS,
+    ),
+    Mutation(
+        "free rows: of a sample one row",
+        "free_rows.py",
+        "joins &= ~np.roll(free, m)",
+        "pass",
         FREE_ROWS,
     ),
     # -- rows near the margin

@@ -170,6 +170,22 @@ def test_scores_along_paths_are_those_of_the_answers(monkeypatch):
     assert np.abs(scores - true).max() < 1e-3 * np.abs(true).max()
 
 
+def test_scores_after_far_larger_coefficients_are_made_anew():
+    # What rounding has left of these is larger than bounds of the small ones allow for.
+    X, group, _ = classes(m=140)
+    groups = [(0, 1, 2), ((0, 1, 2), 0, 0.5)]
+    problems = many(X, group, RBF, 1.0, "squared_hinge", "none", groups)
+    q = np.random.default_rng(0).uniform(0.5, 1.0, problems.ends[0])
+    problems = dataclasses.replace(problems, q=np.append(1e6 * q, q[::-1]))
+    c, scores, _ = solved(problems)
+    own = slice(problems.ends[0], None)
+    assert 0.0 < np.abs(c[own]).sum() < 1e-3 * np.abs(c).sum()
+    errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    every = (problems.rows, problems.ends)
+    true = problems.samples.exact((problems.rows, c, problems.ends), every, 1, never)
+    assert (np.abs(scores - true) <= errors).all()
+
+
 @on_every_setting
 def test_float32_proves_what_its_errors_allow(loss, intercept, monkeypatch):
     monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
