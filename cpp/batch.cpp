@@ -293,7 +293,7 @@ class Problem : ProblemVectors {
       if (is_over_) break;
       const double before = dual_;
       if (settled || (may_be_near(goal) && gap() <= goal)) {
-        if (blocks_ && !is_refined_ && noise() < kNegligible * limits.tol)
+        if (blocks_ && !is_refined_ && is_as_bounded() && noise() < kNegligible * limits.tol)
           take_gradient();
         else
           refresh();
@@ -353,7 +353,8 @@ class Problem : ProblemVectors {
     if (blocks_) kept_.count(blocks_->evaluations());
     const double off = is_refined_ ? 0.0 : noise();
     const double unknown = std::numeric_limits<double>::quiet_NaN();
-    const double length = is_small || limits.exactly ? 1.0 : known_.length();
+    const bool is_exact = limits.exactly || (may_finish && is_small);
+    const double length = is_exact ? 1.0 : known_.length();
     out = {b_,  primal_, dual_, rho_, steps, negative, end, is_small ? unknown : losses_,
            off, length};
     each([&](std::size_t p, std::size_t i, std::size_t) {
@@ -425,6 +426,7 @@ class Problem : ProblemVectors {
     auto done = blocks_->advance(problem, block_size_, std::max(target, 0.5 * stop), some,
                                  f_.data(), [this] { return crew_.stopped(is_caller_); });
     done.violation = before;  // that of all is not known yet
+    known_.follow(x_);
     take_slopes();
     return done;
   }
@@ -685,6 +687,8 @@ class Problem : ProblemVectors {
   void refresh() {
     if (blocks_) {
       blocks_->make_scores(x_.data(), width_, f_.data());
+      known_.start(width_);
+      known_.follow(x_);
     } else {
       add_kept_rows(known_.move_to(x_, !is_flat_ || may_curve_ || is_refined_));
       f_ = known_.scores();
@@ -692,6 +696,9 @@ class Problem : ProblemVectors {
     if (is_refined_) refine();
     take_gradient();
   }
+
+  // Whether scores that working sets have added up are as near as their bounds say.
+  bool is_as_bounded() const { return is_flat_ && !known_.is_long(); }
 
   // Add rows that are kept one by one to the scores that are known.
   void add_kept_rows(const std::vector<std::size_t>& moved) {

@@ -120,8 +120,8 @@ nb::tuple find_places(const Known& known, const Known& exact, const Index& end, 
   const auto scores = known_scores(known, end, row, y, found);
   for (const auto& one : {C, q, counted}) require(one.size() == row.size());
   for (const auto& one : {mass, rho}) require(one.size() == end.size());
-  const widemargin::CertifiedProblems given{span(end),  span(y), span(C), span(q),
-                                            span(mass), false,   0};
+  const widemargin::CertifiedProblems given{span(end),  span(y), span(C),  span(q),
+                                            span(mass), squared, intercept};
   const widemargin::ExactSums sums{values_of(exact), error_of(exact), span(counted)};
   std::vector<widemargin::ProvenBounds> bounds(end.size());
   widemargin::FoundPlaces out;

@@ -30,19 +30,25 @@ class KeptScores {
   // The places whose rows have to be added to the scores, so many times as `by` says; from zero on
   // where sums would be too long, or if `anew`.
   const std::vector<std::size_t>& move_to(const std::vector<double>& x, bool anew) {
-    const auto all = size_of(x);
     list(x);
-    const auto more = size_of(by_);
-    if (anew || weight_ + more.weight > kLongest * all.weight ||
-        terms_ + more.terms > kLongest * all.terms) {
+    note(x);
+    if (anew || is_long()) {
       start(x.size());
       list(x);
-      weight_ = all.weight, terms_ = all.terms;
-    } else {
-      weight_ += more.weight, terms_ += more.terms;
+      note(x);
     }
-    x_ = x, size_ = all;
+    x_ = x;
     return moved_;
+  }
+  // Scores have followed to x already.
+  void follow(const std::vector<double>& x) {
+    list(x);
+    note(x);
+    x_ = x;
+  }
+  // Whether sums are longer than bounds of errors allow for.
+  bool is_long() const {
+    return weight_ > kLongest * size_.weight || terms_ > kLongest * size_.terms;
   }
   const std::vector<double>& by() const { return by_; }
   std::vector<double>& scores() { return f_; }
@@ -66,6 +72,10 @@ class KeptScores {
     Size out;
     for (std::size_t k = 0; k < lanes; ++k) out.weight += weight[k], out.terms += terms[k];
     return out;
+  }
+  void note(const std::vector<double>& x) {
+    const auto more = size_of(by_);
+    size_ = size_of(x), weight_ += more.weight, terms_ += more.terms;
   }
   void list(const std::vector<double>& x) {
     moved_.resize(x.size());

@@ -66,7 +66,7 @@ def batch(seed, number):
     """The problems of a number."""
     case, rng = draw(seed, number, "batch"), np.random.default_rng((seed, number, 1))
     if rng.random() < LARGE:
-        case = _enlarged(rng, case)
+        case = enlarged(rng, case)
     group = (case.y > 0).astype(int)
     groups = [(1, 0), ((1, 0), 0, float(rng.choice([0.1, 1.0, 7.0])))]
     if rng.random() < 0.4:
@@ -108,7 +108,7 @@ def family(seed, number):
     """The problem of a number that has a linear term, or a sum of alpha; and its kind."""
     case, rng = draw(seed, number, "batch"), np.random.default_rng((seed, number, 3))
     if rng.random() < LARGE:
-        case = _enlarged(rng, case)
+        case = enlarged(rng, case)
     kind, m = str(rng.choice(FAMILY)), len(case.y)
     q = rng.normal(size=m) * 10.0 ** rng.uniform(-4, 4)
     q[rng.random(m) < 0.2] = 0.0
@@ -256,7 +256,7 @@ def _verdict(one, k, answer):
     )
 
 
-def _enlarged(rng, case):
+def enlarged(rng, case):
     """The case with more rows: its own ones, moved a little, and for rbf in more columns."""
     rows = rng.integers(0, len(case.y), MANY_ROWS)
     rows[: len(case.y)] = np.arange(len(case.y))

@@ -15,6 +15,7 @@ from tests.certificates.draws import draw
 from tests.certificates.judged import judge
 from tests.certificates.judged_batch import judge_batch, judge_family
 from tests.certificates.judged_newton import judge_newton
+from tests.certificates.judged_searches import judge_search
 
 SEED, FEW, ALL = 19, 300, 20_000
 
@@ -94,6 +95,27 @@ def check_linear(numbers):
 @pytest.mark.parametrize("start", range(0, 60, 30))
 def test_no_certificate_of_linear_problems_at_once_is_false(start):
     check_linear(range(start, start + 30))
+
+
+def check_searches(numbers):
+    """No false claim about folds, most of which are proved from scores in float32."""
+    found = [(k, one) for k in numbers for one in judge_search(SEED, k)]
+    false = [(k, one.false) for k, one in found if one.false]
+    assert not false, f"judged_searches.replay({SEED}, number): {false[:10]}"
+    ends = [one.status for _, one in found]
+    assert ends.count("float32") > 0.5 * len(ends)
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("start", range(0, 40, 20))
+def test_no_bound_of_a_search_is_false(start):
+    check_searches(range(start, start + 30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("start", range(FEW, ALL, 100))
+def test_no_bound_of_many_searches_is_false(start):
+    check_searches(range(start, min(start + 100, ALL)))
 
 
 @pytest.mark.full

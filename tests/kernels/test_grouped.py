@@ -7,9 +7,11 @@ from scipy import sparse
 from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
 from tests.cases.many import classes, many, never
 from widemargin import Kernel, _core
+from widemargin.kernels.engines import TOGETHER
 from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import GroupedSamples
 from widemargin.kernels.packed import packed_norms
+from widemargin.numerics.rounding import FLUSHED, SINGLE, gamma_n
 from widemargin.system.deadline import Deadline, OutOfTime, until
 
 RBF = Kernel("rbf", gamma=0.4)
@@ -244,6 +246,17 @@ def test_kept_scores_are_within_the_bounds_of_their_errors(name):
     off = np.abs(scores - plain(NAMED[name], X[rows], X[rows]) @ c)
     assert (off <= errors).all()
     assert (off > problems.samples.exact_errors(rows, c, starts)).any()
+
+
+def test_errors_allow_for_sums_as_long_as_the_core_may_have_them():
+    # One vector: sums of 8 rows in float32 round a weight, a product and 8 sums.
+    samples = GroupedSamples(np.zeros((3, 2)), np.array([0, 0, 1]), RBF)
+    rows, starts = samples.rows_of(np.array([0, 1])), np.array([0])
+    errors = samples.kept_errors(rows, np.array([5.0, 0.0, 0.0]), starts)
+    assert (errors >= _core.LONGEST * gamma_n(TOGETHER + 2, SINGLE) * 5.0).all()
+    # Weights, values and products that float32 has no room for are lost so often.
+    errors = samples.kept_errors(rows, np.array([1e-60, 0.0, 0.0]), starts)
+    assert (errors >= _core.LONGEST * FLUSHED).all()
 
 
 def test_bounds_hold_where_only_float64_sums_differences():

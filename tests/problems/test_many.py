@@ -142,10 +142,11 @@ def test_rows_whose_margin_may_be_too_small_count(monkeypatch):
         assert one.primal == pytest.approx(other.primal, rel=1e-12)
 
 
-def paths(seed=5):
+def paths(seed=5, loss="hinge", intercept="free"):
     """Paths of rising C, as of a search: in each some rows have no weight."""
     X, group, _ = classes(m=420, n=3, seed=seed)
-    one = many(X, group, RBF, 0.05, groups=[(0, 1, 2), ((0, 1, 2), 0, 3.0)])
+    form = loss, intercept, [(0, 1, 2), ((0, 1, 2), 0, 3.0)]
+    one = many(X, group, RBF, 0.05, *form)
     rows, signs = one.rows[: one.ends[0]], one.y[: one.ends[0]]
     folds, Cs = 4, 0.02 * 4.0 ** np.arange(7)
     weights = (np.arange(len(rows)) % folds != np.arange(folds)[:, np.newaxis]) * 1.0
@@ -177,10 +178,26 @@ def test_scores_along_paths_are_those_of_the_answers(monkeypatch):
     assert np.abs(scores - true).max() < 1e-3 * np.abs(true).max()
 
 
-@pytest.mark.parametrize("seed", [5, 6])
-def test_float32_proves_what_its_errors_allow(seed, monkeypatch):
+def test_scores_after_far_larger_coefficients_are_made_anew():
+    # What rounding has left of these is larger than bounds of the small ones allow for.
+    X, group, _ = classes(m=140)
+    groups = [(0, 1, 2), ((0, 1, 2), 0, 0.5)]
+    problems = many(X, group, RBF, 1.0, "squared_hinge", "none", groups)
+    q = np.random.default_rng(0).uniform(0.5, 1.0, problems.ends[0])
+    problems = dataclasses.replace(problems, q=np.append(1e6 * q, q[::-1]))
+    c, scores, _ = solved(problems)
+    own = slice(problems.ends[0], None)
+    assert 0.0 < np.abs(c[own]).sum() < 1e-3 * np.abs(c).sum()
+    errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
+    every = (problems.rows, problems.ends)
+    true = problems.samples.exact((problems.rows, c, problems.ends), every, 1, never)
+    assert (np.abs(scores - true) <= errors).all()
+
+
+@on_every_setting
+def test_float32_proves_what_its_errors_allow(loss, intercept, monkeypatch):
     monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
-    problems = paths(seed)
+    problems = paths(5, loss, intercept)
     c, scores, b = solved(problems)
     true = problems.bounds(c, scores, b, 1, never)
     made = []

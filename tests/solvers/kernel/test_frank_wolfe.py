@@ -803,3 +803,18 @@ def test_values_beyond_float32_end_with_a_status(scale, solver):
     certificate = solution.certificate
     assert certificate.dual <= certificate.primal
     assert 0.0 <= certificate.relative_gap <= 1.0
+
+
+def test_points_are_found_by_exact_rows_where_others_kept_rounded_ones():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 80))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=len(X)) > 0, 1, -1)
+    form = "squared_hinge", "penalized"
+    new, used = (
+        Problem(X, y, 1e3, *form, kernel=Kernel("rbf", gamma=0.01)) for _ in range(2)
+    )
+    solve(used, "irwls", tol=1e-3)
+    assert used.columns.is_rounded
+    found, again = (solve(one, "core_vector", tol=1e-8) for one in (new, used))
+    assert found.status == again.status == "solved"
+    np.testing.assert_array_equal(again.alpha, found.alpha)

@@ -86,6 +86,19 @@ def test_rows_of_a_sample_do_not_join_both(used, monkeypatch):
     assert used[0]
 
 
+def test_of_a_sample_one_row_is_free(used):
+    problem = made("regression", "hinge", "free")
+    rough = solve(problem, IRWLS(inner="irwls"), tol=1e-3)
+    run = WorkingSet(problem, problem.expand(rough.w), PairsFirst(), kinked=True)
+    F = np.random.default_rng(0).normal(size=len(run.c))  # any row may want to join
+    free = System(run)._free(F)
+    assert free.sum() > run.free.sum() > 0
+    m = problem.columns.twins
+    of_joined = free[:m] & free[m:]
+    of_free = run.free[:m] | run.free[m:]
+    assert not (of_joined & of_free).any()
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a_step_stays_within_bounds_and_keeps_the_sum(loss, used):
     problem = made("regression", loss, "free")

@@ -112,6 +112,7 @@ class Coreset:
 
     def __init__(self, problem: KernelProblem, rows: Index) -> None:
         self._columns, self._problem = problem.columns, problem
+        self._columns.keep_exact()  # points come one by one: nothing mends what rounds
         self.Q = Quadratic(problem)
         self._scores = problem.expand(np.zeros(len(self.Q.y)))
         self.rows = np.empty(0, np.intp)
