@@ -146,72 +146,38 @@ class Problem : ProblemVectors {
         narrow_(narrow),
         crew_(crew),
         is_caller_(is_caller) {
-    const auto first = t > 0 ? problems.group_end[t - 1] : 0;
     at_ = problems.begin_of(t);
     m_ = problems.size_of(t);
-    is_twofold_ = problems.is_twofold(t);
-    if (is_twofold_) m_ /= 2;
-    const auto groups = (problems.group_end[t] - first) / (is_twofold_ ? 2 : 1);
-    begin_.assign(1, 0), id_.clear(), counts_.clear(), lines_.clear();
-    for (auto k = first; k < first + groups; ++k) {
-      const auto g = static_cast<std::size_t>(problems.group[k]);
-      id_.push_back(g);
-      counts_.push_back(static_cast<std::size_t>(samples.groups.count[g]));
-      const auto strips = samples.groups.strip[g + 1] - samples.groups.strip[g];
-      begin_.push_back(begin_.back() + static_cast<std::size_t>(strips) * kStrip);
-    }
-    width_ = begin_.back();
     const bool equality = problems.intercept == 1;
     const double mass = problems.mass[t];
     has_mass_ = !std::isnan(mass);
     sums_ = has_mass_ ? (equality ? 2 : 1) : (equality ? 1 : 0);
     shift_ = problems.intercept == 2 ? 1.0 : 0.0;
-    lower_.resize(width_), upper_.resize(width_), x_.resize(width_), y_.resize(width_);
-    q_.resize(width_), target_.resize(width_), near_.resize(width_), C_.resize(width_);
-    f_.assign(width_, 0.0);
-    rows_.resize(width_);
-    diagonal_.resize(width_), ridge_.resize(width_), F_.resize(width_);
-    room_.resize((sums_ > 1 ? 4 : 2) * width_);
-    parts_.resize(width_);
+    if (!are_for(problems, t)) take_rows(t);
+    of_ = static_cast<std::int64_t>(t), lines_.clear();
+    if (is_twofold_) m_ /= 2;
+    width_ = begin_.back();
     together_ = samples.strips.n >= kWide ? kTogether : 1;
-    each_group([&](std::size_t p, std::size_t i, std::size_t s, std::size_t count) {
-      const auto take = [&](const auto& from, std::size_t at, auto& to) {
-        std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(at), count,
-                    to.begin() + static_cast<std::ptrdiff_t>(p));
-      };
-      take(problems.y, i, y_), take(problems.q, i, q_), take(problems.C, i, C_);
-      take(problems.c, i, x_), take(samples.groups.rows, s, rows_);
-      for (std::size_t k = 0; k < count; ++k) parts_[p + k] = kept_.of_sample(s + k);
+    C_.resize(width_), x_.resize(width_), f_.assign(width_, 0.0);
+    each_group([&](std::size_t p, std::size_t i, std::size_t, std::size_t count) {
+      std::copy_n(&problems.C[i], count, &C_[p]);
+      std::copy_n(&problems.c[i], count, &x_[p]);
     });
-    for (std::size_t p = 0; p < width_; ++p) target_[p] = y_[p] * q_[p];
     if (is_twofold_) take_halves();
-    for (std::size_t p = 0; p < width_; ++p) {
-      const bool has_ridge = problems.squared && C_[p] > 0;
-      const double most = has_ridge ? std::numeric_limits<double>::infinity() : C_[p];
-      lower_[p] = y_[p] > 0 && !is_twofold_ ? 0 : -most;
-      upper_[p] = y_[p] > 0 ? most : 0;
-      x_[p] = std::clamp(x_[p], lower_[p], upper_[p]);
-      ridge_[p] = has_ridge ? static_cast<float>(0.5 / C_[p]) : 0.0f;
-    }
-    each([&](std::size_t p, std::size_t, std::size_t) {
-      const double own = samples.diagonal[static_cast<std::size_t>(rows_[p])];
-      is_flat_ = is_flat_ && own == samples.diagonal[static_cast<std::size_t>(rows_[0])];
-      diagonal_[p] = static_cast<float>(own + shift_) + ridge_[p];
-    });
+    take_bounds();
     near_ = target_;
     may_curve_ =
         !samples.is_given() && (samples.form.kind == KernelKind::sigmoid ||
                                 (samples.form.kind == KernelKind::poly && samples.form.coef0 < 0));
     is_plain_ = !has_mass_ && !is_twofold_;
+    for (std::size_t p = 0; is_plain_ && p < width_; ++p) is_plain_ = C_[p] == 0 || q_[p] == 1;
     double largest = 0;
-    for (std::size_t p = 0; p < width_; ++p) {
-      if (C_[p] == 0) continue;
-      is_plain_ = is_plain_ && q_[p] == 1;
-      largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
-    }
+    for (std::size_t p = 0; !is_plain_ && p < width_; ++p)
+      if (C_[p] != 0)
+        largest = std::max(largest, std::abs(q_[p]) + (is_twofold_ ? std::abs(target_[p]) : 0.0));
     unit_ = is_plain_ || !(largest > 0 || has_mass_) ? 1.0 : largest;
     may_be_zero_ = has_mass_ && largest == 0;
-    largest_ = mass * mass * *std::max_element(diagonal_.begin(), diagonal_.end());
+    if (may_be_zero_) largest_ = mass * mass * *std::ranges::max_element(diagonal_);
     zero_ = may_be_zero_ ? kSure * largest_ : passes_.losses(objective(), C_.data(), 0.0).value;
     if (sums_ == 1)
       lines_.push_back({C_.data(), has_mass_ ? mass : 0.0});
@@ -230,7 +196,8 @@ class Problem : ProblemVectors {
       for (std::size_t p = 0; p < width_; ++p) near_[p] = margin_ * target_[p];
     }
     const SmallProblem<float, MadeRows> problem{
-        {parts_.data(), begin_.data(), id_.data(), id_.size(), this, &Problem::make, &is_over_},
+        {parts_.data(), begin_.data(), id_.data(), still_.data(), id_.size(), this, &Problem::make,
+         &is_over_},
         q,
         width_,
         diagonal_.data(),
@@ -256,13 +223,8 @@ class Problem : ProblemVectors {
       end = BatchEnd::no_room;
     } else if (limits.exactly) {
       end = run_exactly(limits, steps, negative);
-    } else if (scored && is_within_bounds()) {
-      std::vector<double> x(width_);
-      each([&](std::size_t p, std::size_t i, std::size_t) {
-        x[p] = all_.c[scored->begin + i - at_], f_[p] = all_.scores[i];
-      });
-      known_.start(x, f_, scored->length);
-      refresh();
+    } else if (scored && is_within_bounds_) {
+      take_known(*scored);
     } else {
       known_.start(width_);
       refresh();
@@ -345,7 +307,7 @@ class Problem : ProblemVectors {
     else if (end != BatchEnd::solved && steps > 0 && !limits.exactly)
       refresh();
     if (end != BatchEnd::solved || is_small) (void)gap();  // else it is known
-    if (!is_finite()) {
+    if (!std::isfinite(b_) || !std::isfinite(rho_) || !are_finite()) {
       restart();
       (void)gap();
       end = BatchEnd::stuck;
@@ -379,6 +341,74 @@ class Problem : ProblemVectors {
   void each(const F& f) const {
     each_group([&](std::size_t p, std::size_t i, std::size_t s, std::size_t count) {
       for (std::size_t k = 0; k < count; ++k) f(p + k, i + k, s + k);
+    });
+  }
+
+  // Begin with scores of the start, or of coefficients near it.
+  void take_known(const Scored& scored) {
+    std::vector<double> x(width_);
+    each_group([&](std::size_t p, std::size_t i, std::size_t, std::size_t count) {
+      std::copy_n(&all_.c[scored.begin + i - at_], count, &x[p]);
+      std::copy_n(&all_.scores[i], count, &f_[p]);
+    });
+    known_.start(x, f_, scored.length);
+    if (scored.begin == at_)
+      take_gradient();
+    else
+      refresh();
+  }
+
+  // What does not change with the weights: the rows of problem t, and what is known of them.
+  void take_rows(std::size_t t) {
+    const auto first = t > 0 ? all_.group_end[t - 1] : 0;
+    is_twofold_ = all_.is_twofold(t);
+    const auto groups = (all_.group_end[t] - first) / (is_twofold_ ? 2 : 1);
+    begin_.assign(1, 0), id_.clear(), counts_.clear();
+    const auto& of = samples_.groups;
+    for (auto k = first; k < first + groups; ++k) {
+      const auto g = static_cast<std::size_t>(all_.group[static_cast<std::size_t>(k)]);
+      id_.push_back(g), counts_.push_back(static_cast<std::size_t>(of.count[g]));
+      begin_.push_back(begin_.back() +
+                       static_cast<std::size_t>(of.strip[g + 1] - of.strip[g]) * kStrip);
+    }
+    const std::size_t width = begin_.back();
+    for (auto* vector : {&lower_, &upper_, &y_, &q_, &near_}) vector->resize(width);
+    for (auto* vector : {&diagonal_, &ridge_, &F_}) vector->resize(width);
+    rows_.resize(width), parts_.resize(width), target_.resize(width);
+    room_.resize((sums_ > 1 ? 4 : 2) * width);
+    is_flat_ = true;
+    each_group([&](std::size_t p, std::size_t i, std::size_t s, std::size_t count) {
+      std::copy_n(&all_.y[i], count, &y_[p]);
+      std::copy_n(&all_.q[i], count, &q_[p]);
+      std::copy_n(&of.rows[s], count, &rows_[p]);
+      for (std::size_t k = 0; k < count; ++k) {
+        const double own = samples_.diagonal[static_cast<std::size_t>(rows_[p + k])];
+        is_flat_ = is_flat_ && own == samples_.diagonal[static_cast<std::size_t>(rows_[0])];
+        diagonal_[p + k] = static_cast<float>(own + shift_);
+        parts_[p + k] = kept_.of_sample(s + k);
+      }
+    });
+    for (std::size_t p = 0; p < width; ++p) target_[p] = y_[p] * q_[p];
+  }
+
+  // Bounds by the weights, and the start within them.
+  void take_bounds() {
+    std::int64_t clipped = 0;  // a number as wide as the others: the loop is of vectors
+    for (std::size_t p = 0; p < width_; ++p) {
+      const double most =
+          all_.squared && C_[p] > 0 ? std::numeric_limits<double>::infinity() : C_[p];
+      const double lower = y_[p] > 0 && !is_twofold_ ? 0.0 : -most, upper = y_[p] > 0 ? most : 0.0;
+      const double x = std::clamp(x_[p], lower, upper);
+      clipped += std::abs(x - x_[p]) <= kSame * std::abs(x_[p]) ? 0 : 1;
+      lower_[p] = lower, upper_[p] = upper, x_[p] = x;
+    }
+    is_within_bounds_ = clipped == 0 && !is_twofold_;
+    find_still();
+    if (!all_.squared) return;
+    each([&](std::size_t p, std::size_t, std::size_t) {
+      const double own = samples_.diagonal[static_cast<std::size_t>(rows_[p])];
+      ridge_[p] = C_[p] > 0 ? static_cast<float>(0.5 / C_[p]) : 0.0f;
+      diagonal_[p] = static_cast<float>(own + shift_) + ridge_[p];
     });
   }
 
@@ -502,26 +532,12 @@ class Problem : ProblemVectors {
   // Leave variables out that are at a bound, and whose slope says that no pair takes them: their
   // part in the gap is zero. Of the gradient they keep what was known when they were left out.
   void look_closer(const SmallProblem<float, MadeRows>& problem, const BatchLimits& limits) {
-    auto at = unsettled();
+    auto at = unsettled(narrow_.at());
     const auto now = static_cast<double>(narrow_.is_on() ? narrow_.at().size() : width_);
     if (at.empty() || static_cast<double>(at.size()) > kNarrower * now) return;
     const std::size_t more = limits.threads * Narrow::bytes(at.size());
     if (kept_.bytes() + std::max(more, limits.threads * narrow_.held()) > limits.bytes) return;
     narrow_.take(std::move(at), problem);
-  }
-  std::vector<std::size_t> unsettled() const {
-    std::vector<std::size_t> now = narrow_.at();
-    if (now.empty()) now.resize(width_), std::iota(now.begin(), now.end(), std::size_t{0});
-    float low = -std::numeric_limits<float>::infinity(), high = -low;
-    for (const auto p : now) {
-      if (x_[p] < upper_[p]) low = std::max(low, -F_[p]);
-      if (x_[p] > lower_[p]) high = std::min(high, -F_[p]);
-    }
-    std::erase_if(now, [&](std::size_t p) {
-      const bool can_rise = x_[p] < upper_[p] && -F_[p] > high;
-      return !can_rise && !(x_[p] > lower_[p] && -F_[p] < low);
-    });
-    return now;
   }
 
   // Back to the answer zero, whose scores are known.
@@ -530,14 +546,6 @@ class Problem : ProblemVectors {
     std::fill(f_.begin(), f_.end(), 0.0);
     known_.start(width_);
     total_ = 0;
-  }
-
-  // Whether no number of the answer has left the range.
-  bool is_finite() const {
-    bool is_so = std::isfinite(b_) && std::isfinite(rho_);
-    for (std::size_t p = 0; p < width_; ++p)
-      is_so = is_so & std::isfinite(x_[p]) & std::isfinite(f_[p]);
-    return is_so;
   }
 
   static const float* make(void* self, std::size_t i, std::size_t g) {
@@ -607,15 +615,6 @@ class Problem : ProblemVectors {
       }
     }
     return true;
-  }
-
-  // Whether no variable of the start was clipped, of which there are scores.
-  bool is_within_bounds() const {
-    bool is_so = !is_twofold_;
-    each([&](std::size_t p, std::size_t i, std::size_t) {
-      is_so = is_so & (std::abs(x_[p] - all_.c[i]) <= kSame * std::abs(all_.c[i]));
-    });
-    return is_so;
   }
 
   // Bytes of the rows that a start needs; where there is none they are not asked for.
@@ -946,7 +945,9 @@ class Problem : ProblemVectors {
   const bool is_caller_;
   std::size_t at_ = 0, m_ = 0, width_ = 0, together_ = 1;
   int sums_ = 0;
-  bool has_mass_ = false, is_twofold_ = false, is_refined_ = false;
+  bool has_mass_ = false, is_refined_ = false;
+  bool is_within_bounds_ =
+      false;  // no variable of the start was clipped, of which there are scores
   double shift_ = 0, total_ = 0, b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, violation_ = 0;
   double losses_ = 0;         // in the primal objective
   double zero_ = 0;           // the objective at zero
@@ -955,7 +956,6 @@ class Problem : ProblemVectors {
   // What violations are a share of: of q, and of what rho is at the start.
   double unit_ = 1;
   bool is_plain_ = true;  // q is 1, and there is no rho
-  bool is_flat_ = true;   // all k(x, x) are one number
   // Whether the kernel need not be positive semidefinite. Elsewhere steps along a negative
   // curvature show that float32 can do no more; here they end at a bound.
   bool may_curve_ = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace widemargin {
@@ -63,14 +64,17 @@ class KeptScores {
     double weight = 0, terms = 0;
   };
   static Size size_of(const std::vector<double>& x) {
-    constexpr std::size_t lanes = 8;  // independent sums
-    double weight[lanes]{}, terms[lanes]{};
-    for (std::size_t p = 0; p < x.size(); ++p) {
-      weight[p % lanes] += std::abs(x[p]);
-      terms[p % lanes] += x[p] != 0 ? 1.0 : 0.0;
-    }
+    constexpr std::size_t lanes = 8;  // independent sums, in loops of vectors
+    double weight[lanes]{};
+    std::size_t p = 0;
+    for (; p + lanes <= x.size(); p += lanes)
+      for (std::size_t k = 0; k < lanes; ++k) weight[k] += std::abs(x[p + k]);
     Size out;
-    for (std::size_t k = 0; k < lanes; ++k) out.weight += weight[k], out.terms += terms[k];
+    for (; p < x.size(); ++p) out.weight += std::abs(x[p]);
+    for (const double some : weight) out.weight += some;
+    std::int64_t terms = 0;
+    for (const double value : x) terms += value != 0 ? 1 : 0;
+    out.terms = static_cast<double>(terms);
     return out;
   }
   void note(const std::vector<double>& x) {

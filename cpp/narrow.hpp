@@ -47,7 +47,7 @@ class Narrow {
     for (auto* vector : {&diagonal_, &ridge_, &F_}) vector->assign(width, 0.0f);
     for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);
     room_.resize(2 * width);
-    ends_ = {0, width};
+    ends_ = {0, width}, still_ = {0, 0, width};
     parts_.resize(q);
     for (std::size_t k = 0; k < q; ++k) {
       const std::size_t p = at_[k];
@@ -61,7 +61,7 @@ class Narrow {
   SmallProblem<float, MadeRows> problem(void* maker,
                                         const float* (*make)(void*, std::size_t, std::size_t),
                                         const bool& is_over) {
-    return {{parts_.data(), ends_.data(), &zero_, 1, maker, make, &is_over},
+    return {{parts_.data(), ends_.data(), &zero_, still_.data(), 1, maker, make, &is_over},
             at_.size(),
             ends_[1],
             diagonal_.data(),
@@ -115,7 +115,7 @@ class Narrow {
   struct Free {
     void operator()(float* p) const { std::free(p); }
   };
-  std::vector<std::size_t> at_, ends_;
+  std::vector<std::size_t> at_, ends_, still_;
   const std::size_t zero_ = 0;
   std::vector<float> diagonal_, ridge_, F_, room_;
   std::vector<double> lower_, upper_, x_;

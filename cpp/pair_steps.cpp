@@ -45,8 +45,10 @@ struct Largest {
     place = larger ? now : place;
     now += static_cast<int>(kLanes<Real>);
   }
-  // What is not offered counts as places, too.
-  void skip(std::size_t places) { now += static_cast<int>(places); }
+  // What is offered next has the places from `begin` on.
+  void go_to(std::size_t begin) {
+    for (std::size_t i = 0; i < kLanes<Real>; ++i) now[i] = static_cast<Place>(begin + i);
+  }
   [[gnu::always_inline]] std::size_t best(Real& of) const {
     of = largest_of(value);
     // Minus the places: those of other lanes are the least.
@@ -136,8 +138,13 @@ inline const Real* part(const MadeRows<Real>& K, std::size_t i, std::size_t g) {
 }
 template <typename Real, class F>
 inline void with_parts(const MadeRows<Real>& K, std::size_t i, std::size_t j, const F& f) {
-  for (std::size_t g = 0; g < K.count; ++g)
-    f(part(K, i, g), part(K, j, g), K.begin[g], K.begin[g + 1], g);
+  for (std::size_t g = 0; g < K.count; ++g) {
+    const Real *const a = part(K, i, g), *const b = part(K, j, g);
+    const std::size_t begin = K.begin[g], *const still = K.still + 3 * g;
+    if (begin < still[0]) f(a, b, begin, still[0], g);
+    if (still[1] < still[2])
+      f(a + (still[1] - begin), b + (still[1] - begin), still[1], still[2], g);
+  }
 }
 
 // Which of two groups whose sums are given a part of the rows belongs to, where each has one part
@@ -244,8 +251,8 @@ class Steps {
           if (const int own = group_[part]; own >= 0) {
             // The other one has nothing that can move here.
             Largest<Real> most = own == 0 ? largest : second;
-            Vector<Real> fall = all<Real>(-kInfinity);
-            (own == 0 ? second : largest).skip(end - s);
+            Vector<Real> fall = falls[own];
+            most.go_to(s);
             const Real *const up_own = up(own), *const down_own = down(own);
             for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
               const Vector<Real> F = load(gradient + s) + apart(a, b) * by;
@@ -259,6 +266,7 @@ class Steps {
           }
         }
         Largest<Real> most = largest, next = second;
+        most.go_to(s), next.go_to(s);
         Vector<Real> fall0 = falls[0], fall1 = falls[1];
         for (; s < end; s += kLanes<Real>, a += kLanes<Real>, b += kLanes<Real>) {
           ahead(b);
@@ -416,11 +424,9 @@ class Steps {
         all<Real>((absolute(p_.diagonal[i]) + largest_) * static_cast<Real>(kLeastCurvature<Rows>));
     const Real *const gradient = p_.F, *const can = down(group);
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t part) {
-      if (group_[part % 2] == 1 - group) {
-        gain.skip(end - s);
-        return;
-      }
+      if (group_[part % 2] == 1 - group) return;
       Largest<Real> best = gain;
+      best.go_to(s);
       Vector<Real> most = fall;
       for (; s < end; s += kLanes<Real>, a += kLanes<Real>) {
         ahead(a);
@@ -471,6 +477,7 @@ class Steps {
     if (!(a > static_cast<Real>(kCurvature))) return i;
     const Vector<Real> zero = all<Real>(0);
     with_parts(p_.K, i, i, [&](auto row, auto, std::size_t s, std::size_t end, std::size_t) {
+      gain.go_to(s);
       for (; s < end; s += kLanes<Real>, row += kLanes<Real>) {
         const Vector<Real> F = load(p_.F + s), c = in_units(row) * unit + p_.shift,
                            b = load(p_.diagonal + s);

@@ -23,11 +23,13 @@ struct RoundedRows {
 constexpr float kRoundedUnit = 1.0f / 32767;
 
 // Rows of K in parts, each made when it is asked for first. Part g has the positions from begin[g]
-// to begin[g + 1] - 1, a multiple of 16 of them, and is the part `id[g]` of the row parts[i].
+// to begin[g + 1] - 1, a multiple of 16 of them, and is the part `id[g]` of the row parts[i]. Those
+// from still[3 g] to still[3 g + 1] - 1, and from still[3 g + 2] on, multiples of 16 too, have
+// bounds that leave no room: steps pass over them, and F is not kept current there.
 template <typename Real>
 struct MadeRows {
   const Real* const* const* parts;
-  const std::size_t *begin, *id;
+  const std::size_t *begin, *id, *still;
   std::size_t count;  // of parts
   void* maker;
   const Real* (*make)(void* maker, std::size_t i, std::size_t g);

@@ -1,11 +1,16 @@
 // What the batch engine has of each sample of a problem.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "batch.hpp"
 #include "intercept.hpp"
 #include "kept_scores.hpp"
 
@@ -14,8 +19,64 @@ namespace widemargin {
 // The vectors of a problem, by positions: see batch.cpp. Those that follow it have the same groups,
 // and use the memory again.
 struct ProblemVectors {
+  // Whether what does not change with the weights is that of problem t, too: of the same groups.
+  bool are_for(const BatchProblems& problems, std::size_t t) const {
+    if (of_ < 0) return false;
+    const auto before = static_cast<std::size_t>(of_);
+    const auto are_same = [&](const auto& values) {
+      const std::size_t m = problems.size_of(t);
+      return std::ranges::equal(values.subspan(problems.begin_of(t), m),
+                                values.subspan(problems.begin_of(before), m));
+    };
+    return std::isnan(problems.mass[t]) == std::isnan(problems.mass[before]) &&
+           problems.is_twofold(t) == is_twofold_ && are_same(problems.y) && are_same(problems.q);
+  }
+
+  // Of each group the longest run of rows without weights, as a fold has where it holds some out,
+  // and what is last: steps pass over these. In multiples of the longest vectors.
+  void find_still() {
+    constexpr std::size_t some = 16;
+    still_.clear();
+    for (std::size_t g = 0; g < id_.size(); ++g) {
+      std::size_t from = begin_[g], begin = from, on = from, end = from;
+      for (std::size_t p = from; p < begin_[g + 1]; p += some) {
+        if (std::accumulate(&C_[p], &C_[p] + some, 0.0) > 0)
+          from = end = p + some;
+        else if (p + some - from > on - begin)
+          begin = from, on = p + some;
+      }
+      still_.insert(still_.end(), {begin, on, end});
+    }
+  }
+
+  // Of some places, or of all where there are none, those that a pair may take.
+  std::vector<std::size_t> unsettled(std::vector<std::size_t> now) const {
+    if (now.empty()) now.resize(x_.size()), std::iota(now.begin(), now.end(), std::size_t{0});
+    float low = -std::numeric_limits<float>::infinity(), high = -low;
+    for (const auto p : now) {
+      if (x_[p] < upper_[p]) low = std::max(low, -F_[p]);
+      if (x_[p] > lower_[p]) high = std::min(high, -F_[p]);
+    }
+    std::erase_if(now, [&](std::size_t p) {
+      const bool can_rise = x_[p] < upper_[p] && -F_[p] > high;
+      return !can_rise && !(x_[p] > lower_[p] && -F_[p] < low);
+    });
+    return now;
+  }
+
+  // Whether no number of the answer and its scores has left the range.
+  bool are_finite() const {
+    bool is_so = true;
+    for (std::size_t p = 0; p < x_.size(); ++p)
+      is_so = is_so & std::isfinite(x_[p]) & std::isfinite(f_[p]);
+    return is_so;
+  }
+
+  std::int64_t of_ = -1;  // the problem whose they are; -1: none
+  bool is_twofold_ = false;
+  bool is_flat_ = true;  // all k(x, x) are one number
   KeptScores known_;
-  std::vector<std::size_t> begin_, id_, counts_;
+  std::vector<std::size_t> begin_, id_, counts_, still_;
   std::vector<std::int64_t> rows_;
   std::vector<double> lower_, upper_, x_, y_, q_, C_, f_;
   // y q; the same less the levels. Of rows that are there twice half the difference of their q, and

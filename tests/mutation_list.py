@@ -937,7 +937,7 @@ MUTATIONS = [
     Mutation(
         "many problems: the clip of a start",
         "batch.cpp",
-        "std::clamp(x_[p], lower_[p], upper_[p])",
+        "std::clamp(x_[p], lower, upper)",
         "x_[p]",
         BATCH,
     ),
@@ -1285,8 +1285,22 @@ MUTATIONS = [
     Mutation(
         "many problems: a fold has the scores of another one",
         "batch.cpp",
-        "all_.c[scored->begin + i - at_]",
+        "all_.c[scored.begin + i - at_]",
         "all_.c[i]",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: steps pass over rows that have weights",
+        "problem_vectors.hpp",
+        "begin = from, on = p + some;",
+        "begin = from, on = p + 2 * some;",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: a chain has the labels of its first problem",
+        "problem_vectors.hpp",
+        "are_same(problems.y) && are_same(problems.q)",
+        "are_same(problems.q)",
         BATCH,
     ),
     # -- files of balls

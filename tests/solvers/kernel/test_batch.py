@@ -564,3 +564,31 @@ def test_predictions_are_those_of_scikit_learn(load):
     assert (clf.predict(X) == peer.predict(X)).mean() > 0.999
     assert clf.support_.tolist() == pytest.approx(peer.support_.tolist())
     assert clf.dual_coef_ == pytest.approx(peer.dual_coef_, abs=1e-2)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_rows_without_weights_are_as_good_as_none(intercept):
+    X, group, _ = classes(400, kinds=2)
+    kept = np.ones(400, bool)  # runs in the middle of a class, and at the end of one
+    for kind, run in ((0, slice(37, 121)), (1, slice(150, 200))):
+        kept[np.flatnonzero(group == kind)[run]] = False
+    (some,) = answers(many(X, group, RBF, 10.0 * kept, "hinge", intercept), tol=1e-5)
+    rest = many(X[kept], group[kept], RBF, 10.0, "hinge", intercept)
+    (alone_,) = answers(rest, tol=1e-5)
+    assert some.status == alone_.status == "solved"
+    assert some.certificate.dual == pytest.approx(alone_.certificate.dual, rel=2e-5)
+    assert some.extras["steps"] == pytest.approx(alone_.extras["steps"], rel=0.2)
+
+
+def test_a_problem_may_follow_one_of_other_labels_and_weights():
+    X, group, C = classes(210, kinds=2)
+    problems = many(X, group, RBF, C, groups=[((0, 1), -1, 1.0), ((0, 1), 0, 1.0)])
+    y, C = problems.y.copy(), problems.C.copy()
+    y[210:] *= np.where(np.arange(210) % 9 == 0, -1.0, 1.0)
+    C[210:] = 2.0 * np.roll(C[210:], 40)
+    problems = dataclasses.replace(problems, y=y, C=C)
+    found = answers(problems, tol=1e-5)
+    for answer, (one, _) in zip(found, alone(problems, X, RBF), strict=True):
+        assert answer.status == "solved"
+        best = solve(one, "irwls", tol=1e-8).certificate
+        assert answer.certificate.primal == pytest.approx(best.dual, rel=2e-5)
