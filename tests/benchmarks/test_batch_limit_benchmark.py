@@ -14,7 +14,7 @@ def test_both_solve_every_size():
     lines = [line.split() for line in batch_limit.measure(options)]
     assert [line[:2] for line in lines] == [["a9a", "200"], ["a9a", "300"]]
     for line in lines:
-        assert line[-2:] == ["batch,", "irwls"]
+        assert line[-4:] == ["batch,", "irwls;", "auto:", "batch"]
         assert max(float(line[4]), float(line[7])) <= 1e-3
 
 
