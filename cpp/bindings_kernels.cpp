@@ -167,7 +167,7 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                  const std::optional<Matrix<const double>>& weights,
                  const std::optional<Matrix<double>>& sums, int simd,
                  const Optional<Real>& back_weights, const std::optional<Array<double>>& back,
-                 const std::optional<Matrix<std::uint16_t>>& rounded) {
+                 const std::optional<Matrix<std::uint16_t>>& rounded, float steps) {
   const std::size_t width = strips_of(X.samples) * widemargin::kStrip;
   require(begin <= end && end <= strips_of(X.samples));
   const auto [kind, gamma, coef0, degree] = form;
@@ -178,6 +178,7 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
     using widemargin::Term;
     const auto term = widemargin::term_of(static_cast<widemargin::KernelKind>(kind));
     require(term != Term::product && gamma >= 0);  // values are from 0 to 1
+    require(0 < steps && steps <= widemargin::kSteps);
     require_room(*rounded, width, batch.count, place);
   }
   require(weights.has_value() == sums.has_value());
@@ -198,7 +199,8 @@ void kernel_rows(const Form& form, const Strips<Real>& X, const Batch<Real>& bat
                                         data(back_weights),
                                         data(back),
                                         true,
-                                        data(rounded)};
+                                        data(rounded),
+                                        steps};
   const auto run = widemargin::compiled(widemargin::simd_level(simd)).kernels.rows<Real>();
   const nb::gil_scoped_release release;
   run({static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree}, X, batch, target, begin,
@@ -308,9 +310,9 @@ bool pack_levels(const X& rows, std::size_t begin, std::size_t end, double unit,
         rows.shape(0), rows.shape(1));
 }
 
-template <class Real>
+template <class Real, class Stored>
 std::tuple<std::int64_t, std::int64_t, double> pair_steps(
-    const Matrix<const Real>& K, std::size_t q, const Array<const Real>& diagonal,
+    const Matrix<const Stored>& K, std::size_t q, const Array<const Real>& diagonal,
     const Array<const Real>& ridge, Real shift, const Array<const double>& lower,
     const Array<const double>& upper, const Array<double>& x, const Array<Real>& F,
     const Matrix<Real>& room, int sums, double stop, std::int64_t most,
@@ -321,14 +323,21 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
           room.shape(0) == (sums > 1 ? 4 : 2) && room.shape(1) == width && lower.size() == q &&
           upper.size() == q && x.size() == q && !(sums > 0 && shift != 0));
   require(!kink || (kink->size() == width && sums < 2));
-  const widemargin::SmallProblem<Real> problem{
-      {K.data(), width}, q,        width,        diagonal.data(),
-      ridge.data(),      shift,    lower.data(), upper.data(),
-      x.data(),          F.data(), room.data(),  sums,
-      ::data(kink)};
-  const auto run = widemargin::compiled(widemargin::simd_level(simd)).pairs.steps<Real>();
-  const nb::gil_scoped_release release;
-  const auto done = run(problem, stop, most);
+  const auto descend = [&]<template <typename> class Rows>(widemargin::Descent<Real, Rows> run) {
+    const widemargin::SmallProblem<Real, Rows> problem{
+        {K.data(), width}, q,        width,        diagonal.data(),
+        ridge.data(),      shift,    lower.data(), upper.data(),
+        x.data(),          F.data(), room.data(),  sums,
+        ::data(kink)};
+    const nb::gil_scoped_release release;
+    return run(problem, stop, most);
+  };
+  const auto& table = widemargin::compiled(widemargin::simd_level(simd)).pairs;
+  widemargin::PairSteps done;
+  if constexpr (std::is_same_v<Real, Stored>)
+    done = descend(table.steps<Real>());
+  else
+    done = descend(table.rounded32);
   return {done.steps, done.negative, done.violation};
 }
 
@@ -465,6 +474,17 @@ void bind_stored(nb::module_& m) {
         "out"_a.noconvert(), "at"_a.noconvert());
 }
 
+// What works on the block of a working set.
+template <class Real, class Stored>
+void bind_block(nb::module_& m) {
+  m.def("pair_steps", &pair_steps<Real, Stored>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
+        "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
+        "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "sums"_a, "stop"_a, "most"_a,
+        "kink"_a.noconvert().none() = nb::none(), "simd"_a = -1);
+  m.def("mirror", &mirror<Stored>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a,
+        "last"_a);
+}
+
 template <class Real>
 void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) {
   nb::class_<Strips<Real>>(m, strips_name, "Samples of kernel rows, by reference.");
@@ -495,14 +515,11 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "out"_a.noconvert().none(), "place"_a.noconvert().none(), "weights"_a.noconvert().none(),
         "sums"_a.noconvert().none(), "simd"_a = -1,
         "back_weights"_a.noconvert().none() = nb::none(), "back"_a.noconvert().none() = nb::none(),
-        "rounded"_a.noconvert().none() = nb::none());
+        "rounded"_a.noconvert().none() = nb::none(), "steps"_a = widemargin::kSteps);
   m.def("kernel_sums", &kernel_sums<Real>, "form"_a, "X"_a, "batches"_a, "first_sum"_a.noconvert(),
         "weights"_a.noconvert(), "sums"_a.noconvert(), "simd"_a = -1);
   bind_stored<Real, Real>(m);
-  m.def("pair_steps", &pair_steps<Real>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
-        "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
-        "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "sums"_a, "stop"_a, "most"_a,
-        "kink"_a.noconvert().none() = nb::none(), "simd"_a = -1);
+  bind_block<Real, Real>(m);
   m.def("simplex_steps", &simplex_steps<Real>, "rows"_a.noconvert(), "place"_a.noconvert(),
         "y"_a.noconvert(), "diagonal"_a.noconvert(), "ridge"_a.noconvert(), "half"_a.noconvert(),
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
@@ -512,7 +529,6 @@ void bind_real(nb::module_& m, const char* strips_name, const char* batch_name) 
         "shift"_a, "alpha"_a.noconvert(), "g"_a.noconvert(), "numbers"_a.noconvert(), "kind"_a,
         "second_order"_a, "ball"_a, "stop"_a, "most"_a, "given"_a, "order"_a.noconvert(), "split"_a,
         "state"_a.noconvert(), "room"_a.noconvert(), "tries"_a, "simd"_a = -1);
-  m.def("mirror", &mirror<Real>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a, "last"_a);
   const auto bind_pack = [&m](auto pack, auto dense) {
     m.def("pack", pack, "X"_a.noconvert(), "index"_a.noconvert(), "center"_a, "out"_a.noconvert(),
           "norms"_a.noconvert(), "absolute"_a, "simd"_a = -1);
@@ -578,7 +594,11 @@ void bind_kernels(nb::module_& m) {
         "current"_a.noconvert().none() = nb::none());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
   m.attr("KERNEL_STEPS") = widemargin::kSteps;
+  m.attr("BLOCK_STEPS") = widemargin::kRoundedSteps;
   bind_stored<std::uint16_t, float>(m);
+  bind_block<float, std::int16_t>(m);
+  m.def("take", &take<std::uint16_t, std::int16_t>, "rows"_a.noconvert(), "place"_a.noconvert(),
+        "J"_a.noconvert(), "out"_a.noconvert(), "at"_a.noconvert());
   bind_real<float>(m, "Strips32", "Batch32");
   bind_real<double>(m, "Strips64", "Batch64");
 }

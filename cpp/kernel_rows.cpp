@@ -24,12 +24,12 @@ inline std::size_t width_of(const Strips<Real>& X, const Target<Real>& target, s
 
 // Values from 0 to 1 in steps, past the caches.
 template <typename Real>
-[[gnu::noinline]] void stream_rounded(const Real* line, std::uint16_t* out) {
+[[gnu::noinline]] void stream_rounded(const Real* line, std::uint16_t* out, float all) {
   alignas(64) std::uint16_t steps[kStrip];
 #pragma omp simd
   for (std::size_t s = 0; s < kStrip; ++s)
     steps[s] = static_cast<std::uint16_t>(
-        static_cast<std::int32_t>(static_cast<float>(line[s]) * kSteps + 0.5f));
+        static_cast<std::int32_t>(static_cast<float>(line[s]) * all + 0.5f));
   constexpr std::size_t values = kVectorBytes / sizeof(std::uint16_t);
   for (std::size_t s = 0; s < kStrip; s += values) {
     Vector<float> some;
@@ -42,7 +42,7 @@ template <typename Real>
 template <typename Real>
 inline void put(const Target<Real>& target, std::size_t row, std::size_t strip, const Real* line) {
   const std::size_t at = row * target.stride + strip * kStrip;
-  if (target.rounded != nullptr) return stream_rounded(line, target.rounded + at);
+  if (target.rounded != nullptr) return stream_rounded(line, target.rounded + at, target.steps);
   Real* out = target.out + at;
   for (std::size_t s = 0; s < kStrip; s += kLanes<Real>)
     target.past_caches ? stream(out + s, load(line + s)) : store(out + s, load(line + s));

@@ -68,6 +68,10 @@ struct Batch {
   const std::int32_t* level_norms = nullptr;
 };
 
+// Rows that are kept may have values of 16 bits: whole numbers of steps of 1 / kSteps, which are
+// off by half a step at most. 0 and 1 are exact.
+constexpr float kSteps = 65535.0f;
+
 // What becomes of the values K(b, s): row b is written to out + place[b] * stride where place[b]
 // is not negative; and sums[c * width + s] += sum over b of weights[b * columns + c] K(b, s). Where
 // the samples are rows of the batch's own set, each value serves twice: back[b] += sum over s of
@@ -83,15 +87,12 @@ struct Target {
   const Real* back_weights = nullptr;  // null: no such sums; one for each sample of whole strips
   double* back = nullptr;
   bool past_caches = true;  // store the values there: rows that are read at once stay in cache
-  // In place of `out`, for values from 0 to 1: the nearest of kSteps steps.
+  // In place of `out`, for values from 0 to 1: the nearest of so many steps.
   std::uint16_t* rounded = nullptr;
+  float steps = kSteps;
 
   bool stores() const { return out != nullptr || rounded != nullptr; }
 };
-
-// Rows that are kept may have values of 16 bits: whole numbers of steps of 1 / kSteps, which are
-// off by half a step at most. 0 and 1 are exact.
-constexpr float kSteps = 65535.0f;
 
 // For the strips begin .. end - 1.
 template <typename Real>

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernel_rows.hpp"
+#include "pair_steps.hpp"
 
 namespace widemargin {
 
@@ -42,11 +43,16 @@ template <typename Stored, typename Real>
 void take(const Stored* rows, std::size_t stride, std::span<const std::int64_t> place,
           std::span<const std::int64_t> J, Real* out, std::size_t width,
           std::span<const std::int64_t> at) {
-  constexpr Real step = sizeof(Stored) == 2 ? Real(1) / kSteps : Real(1);
+  constexpr bool is_short = std::is_same_v<Real, std::int16_t>;  // rounded again
+  using Value = std::conditional_t<is_short, float, Real>;
+  constexpr Value step =
+      (is_short ? kRoundedSteps : Value(1)) / (sizeof(Stored) == 2 ? kSteps : Value(1));
+  constexpr Value half = is_short ? Value(0.5) : Value(0);
   for (std::size_t i = 0; i < place.size(); ++i) {
     const Stored* from = rows + static_cast<std::size_t>(place[i]) * stride;
     Real* to = out + static_cast<std::size_t>(at[i]) * width;
-    for (std::size_t j = 0; j < J.size(); ++j) to[j] = static_cast<Real>(from[J[j]]) * step;
+    for (std::size_t j = 0; j < J.size(); ++j)
+      to[j] = static_cast<Real>(static_cast<Value>(from[J[j]]) * step + half);
   }
 }
 

@@ -20,7 +20,7 @@ struct RoundedRows {
   const std::int16_t* K;
   std::size_t width;
 };
-constexpr float kRoundedUnit = 1.0f / 32767;
+constexpr float kRoundedSteps = 32767, kRoundedUnit = 1 / kRoundedSteps;
 
 // Rows of K in parts, each made when it is asked for first. Part g has the positions from begin[g]
 // to begin[g + 1] - 1, a multiple of 16 of them, and is the part `id[g]` of the row parts[i]. Those

@@ -1882,8 +1882,8 @@ MUTATIONS = [
     Mutation(
         "rows in 16 bits: the nearest one",
         "kernel_rows.cpp",
-        "* kSteps + 0.5f",
-        "* kSteps",
+        "* all + 0.5f",
+        "* all",
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
@@ -1896,8 +1896,29 @@ MUTATIONS = [
     Mutation(
         "rows in 16 bits: values that may be outside of 0 to 1",
         "matrix.py",
-        "if reads and decays and self.dtype == np.float32:",
-        "if reads and self.dtype == np.float32:",
+        'if named is None or named.value != "decay" or self.dtype != np.float32:',
+        "if self.dtype != np.float32:",
+        KEPT_ROWS,
+    ),
+    Mutation(
+        "blocks in 16 bits: none where the objective rose",
+        "working_set.py",
+        "self._rounds = rise < 0.0 and noise < HIDES * stop",
+        "self._rounds = noise < HIDES * stop",
+        WORKING_SET,
+    ),
+    Mutation(
+        "blocks in 16 bits: none where rounding hides what is asked for",
+        "working_set.py",
+        "self._rounds = rise < 0.0 and noise < HIDES * stop",
+        "self._rounds = rise < 0.0",
+        WORKING_SET,
+    ),
+    Mutation(
+        "blocks in 16 bits: values of kept rows",
+        "mirror.hpp",
+        "* step + half",
+        "* step",
         KEPT_ROWS,
     ),
     Mutation(

@@ -146,6 +146,7 @@ MANY_FREE: int
 FAR_OFF: float
 OF_VISIT: float
 KERNEL_STEPS: float
+BLOCK_STEPS: float
 
 class Strips32: ...
 class Strips64: ...
@@ -252,6 +253,7 @@ def kernel_rows(
     back_weights: NDArray[Any] | None = None,
     back: Vector | None = None,
     rounded: NDArray[np.uint16] | None = None,
+    steps: float = ...,
 ) -> None: ...
 def kernel_sums(
     form: tuple[int, float, float, int],

@@ -382,6 +382,24 @@ def test_pair_steps_solve_a_small_problem(simd, dtype, sums, q):
 
 
 @on_every_simd
+@pytest.mark.parametrize("sums", [0, 1, 2])
+def test_pair_steps_read_rows_in_steps_of_16_bits(simd, sums):
+    q, width, rng = 37, 48, np.random.default_rng(sums)
+    Z = rng.normal(size=(q, 3))
+    values = np.exp(-((Z[:, np.newaxis] - Z) ** 2).sum(axis=2))
+    K = np.zeros((q, width), np.int16)
+    K[:, :q] = np.rint(values * _core.BLOCK_STEPS)
+    answers = []
+    for some in (K, (K / _core.BLOCK_STEPS).astype(np.float32)):
+        room = np.zeros((4 if sums > 1 else 2, width), np.float32)
+        problem = small(q, width, sums=sums, room=room) | {"K": some, "stop": 1e-5}
+        _core.pair_steps(**problem, simd=simd)
+        answers.append((problem["x"], problem["F"][:q]))
+    for ours, theirs in zip(*answers, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)
+
+
+@on_every_simd
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_of_equal_violators_the_first_ones_step(simd, dtype):
     for first in range(0, 68, 2):
@@ -436,7 +454,7 @@ def test_pair_steps_count_negative_curvature(simd):
     assert 0 < negative <= steps <= 1000
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 @pytest.mark.parametrize(
     ("begin", "end", "q", "width"),
     [
@@ -448,7 +466,7 @@ def test_pair_steps_count_negative_curvature(simd):
     ],
 )
 def test_other_rows_mirror_some_in_their_columns(begin, end, q, width, dtype):
-    K = np.random.default_rng(0).normal(size=(q, width)).astype(dtype)
+    K = (1e4 * np.random.default_rng(0).normal(size=(q, width))).astype(dtype)
     before, expected = K.copy(), K.copy()
     expected[:begin, begin:end] = K[begin:end, :begin].T
     expected[end:, begin:end] = K[begin:end, end:q].T

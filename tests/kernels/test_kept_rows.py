@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from widemargin import Kernel
+from widemargin import Kernel, _core
 from widemargin.data.memory import as_rows
+from widemargin.kernels import matrix
 from widemargin.kernels.matrix import Columns
+from widemargin.kernels.packed import aligned, padded
 from widemargin.problems.scores import Scores
 
 
@@ -133,3 +135,16 @@ def test_errors_of_scores_know_rows_in_16_bits():
     scores.refresh(np.arange(400))
     assert scores.noise == 0.0
     assert np.abs(scores.values - exact).max() < 1e-10
+
+
+def test_a_block_in_16_bits_takes_kept_rows_rounded_to_it(monkeypatch):
+    monkeypatch.setattr(matrix, "TAKEN", 0.0)
+    columns, K = smooth(gamma=1e-2)
+    columns.keep_rounded()
+    J = np.arange(100)
+    columns.add(J, np.ones(100), np.zeros(columns.width))
+    block = aligned((150, padded(400)), np.int16)
+    values = columns.block(np.arange(50, 200), np.arange(400), block)
+    assert columns.hits == 50 * 400
+    off = np.abs(values / _core.BLOCK_STEPS - K[50:200]).max()
+    assert off <= 0.51 / _core.BLOCK_STEPS + columns.kept_error

@@ -189,6 +189,7 @@ _OF_ONE = (
     "evaluations",
     "hits",
     "dtype",
+    "block_dtype",
     "block_rows",
     "limit",
     "n_bytes",

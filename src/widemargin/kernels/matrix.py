@@ -48,6 +48,8 @@ FOCUS_SHARE, FOCUS_OF_KEPT = 0.75, 0.4
 # and what float32 rounds on the way to steps and in a weight.
 ROUNDED_DTYPE = np.dtype(np.uint16)
 ROUNDED_ERROR = 0.52 / _core.KERNEL_STEPS
+# Of blocks that are rounded, with their sign for pair steps.
+BLOCK_DTYPE = np.dtype(np.int16)
 # In focus while that changes.
 _NOWHERE = np.empty(0, np.intp)
 
@@ -75,6 +77,7 @@ class Columns:
     hits : int, entries of K that were kept and used again
     dtype : float32; float64 after `refine`, or where float32 is too rough
     stored : dtype of the rows that `add` keeps; uint16 after `keep_rounded`
+    block_dtype : dtype of blocks that are rounded where they may be; else ``dtype``
     width : int, length of the sums that `add` takes: m, or rows in focus, rounded up
     block_rows : int, the most rows of a square block, and of another one beside it
     limit : int, in bytes, of the packed samples and of values that are kept
@@ -95,6 +98,7 @@ class Columns:
     twins: int | None = None
     dtype: Any
     stored: Any
+    block_dtype: Any
     block_rows: int
     _X: Any
     _source: Engine
@@ -162,6 +166,7 @@ class Columns:
         vars(self).update(
             dtype=np.dtype(dtype),
             stored=np.dtype(dtype),
+            block_dtype=np.dtype(dtype),
             block_rows=block_rows,
             _X=X,
             _source=source,
@@ -186,13 +191,16 @@ class Columns:
         Half of the memory is touched and read; values of rows that were kept are off by
         `kept_error` then. Nothing is done where they are others.
         """
-        named, reads = self.kernel.named, self._source.reads_kept
-        decays = named is not None and named.value == "decay"
-        if reads and decays and self.dtype == np.float32:
+        named = self.kernel.named
+        if named is None or named.value != "decay" or self.dtype != np.float32:
+            return
+        self.block_dtype = BLOCK_DTYPE
+        if self._source.reads_kept:
             self._keep_in(ROUNDED_DTYPE)
 
     def keep_exact(self) -> None:
-        """Keep rows as they are made."""
+        """Keep rows as they are made, and blocks too."""
+        self.block_dtype = self.dtype
         self._keep_in(self.dtype)
 
     def _keep_in(self, dtype: Any) -> None:
@@ -205,13 +213,13 @@ class Columns:
 
     @property
     def is_rounded(self) -> bool:
-        """Whether rows are kept in 16 bits."""
-        return bool(self.stored == ROUNDED_DTYPE)
+        """Whether rows are kept in 16 bits, or blocks may have them."""
+        return bool(self.stored == ROUNDED_DTYPE or self.block_dtype == BLOCK_DTYPE)
 
     @property
     def kept_error(self) -> float:
         """What `add` may take a value for that is kept, less what it is: at most."""
-        return ROUNDED_ERROR if self.is_rounded else 0.0
+        return ROUNDED_ERROR if self.stored == ROUNDED_DTYPE else 0.0
 
     @property
     def n_bytes(self) -> int:
@@ -273,8 +281,8 @@ class Columns:
     ) -> NDArray[Any]:
         """Kernel values of rows I with rows J: (len(I), len(J)), of the dtype.
 
-        In ``out``, if given: an `aligned` array (len(I), padded len(J)). What rows I
-        have that are kept is taken from there.
+        In ``out``, if given: an `aligned` array (len(I), padded len(J)), of the dtype
+        or of `block_dtype`. What rows I have that are kept is taken from there.
         """
         I, J = self._index(I), self._index(J)  # noqa: E741
         if out is None:

@@ -87,6 +87,10 @@ PACKED_BYTES = 32 << 20
 KEPT_BYTES = 64 << 20
 
 
+# Values from 0 to 1 in 16 bits: whole numbers of so many steps, by dtype.
+STEPS = {"u2": _core.KERNEL_STEPS, "i2": _core.BLOCK_STEPS}
+
+
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """An empty array at an address that is a multiple of 64."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
@@ -475,15 +479,18 @@ class Samples:
         """Add sums over a batch of weights (count, c) times values to ``sums`` (c, m).
 
         The values are stored in the rows ``place`` of ``out`` too, where not negative:
-        of the dtype, or rounded to uint16.
+        of the dtype, or rounded to uint16 or int16.
         """
-        rounded = None
-        if out is not None and out.dtype == np.uint16:
-            out, rounded = None, out
+        rounded, steps = None, _core.KERNEL_STEPS
+        if out is not None and out.dtype.itemsize == 2:
+            steps = STEPS[out.dtype.str[1:]]
+            out, rounded = None, out.view(np.uint16)
 
         def task(strips: slice) -> None:
             some = self.layout.form, self.core, batch, strips.start, strips.stop
-            _core.kernel_rows(*some, out, place, weights, sums, rounded=rounded)
+            _core.kernel_rows(
+                *some, out, place, weights, sums, rounded=rounded, steps=steps
+            )
 
         deadline.check()
         self.parts(task, count * self.m * (self.entries + 8.0))

@@ -4,15 +4,19 @@ import numpy as np
 import pytest
 
 from tests.cases.kernels import NAMED, plain
-from widemargin import Kernel, Problem, solve
+from widemargin import Kernel, Problem, _core, solve
 from widemargin.kernels.packed import padded
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import working_set
 from widemargin.solvers.kernel.selection import UNSOLVED, Choice, Precision
-from widemargin.solvers.kernel.working_set import WorkingSet, solve_by_pairs
+from widemargin.solvers.kernel.working_set import (
+    Solved,
+    WorkingSet,
+    solve_by_pairs,
+)
 
 
-def run_of(m=300, every=2, mass=None):
+def run_of(m=300, every=2, mass=None, rounds=False):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(m, 4)), np.where(np.arange(m) % every, 1.0, -1.0)
     form = {} if mass is None else {"intercept": "free", "q": 0.0, "mass": mass}
@@ -20,7 +24,17 @@ def run_of(m=300, every=2, mass=None):
     state = problem.dual_state(0.0)
     problem.repair(state)
     scores = problem.expand(y * state.alpha)
-    return WorkingSet(problem, scores, solve_by_pairs), plain(NAMED["rbf"], X, X)
+    run = WorkingSet(problem, scores, solve_by_pairs, rounds=rounds)
+    return run, plain(NAMED["rbf"], X, X)
+
+
+@pytest.fixture
+def rounded(monkeypatch):
+    """A run whose blocks have 16 bits, and K."""
+    monkeypatch.setattr(working_set, "FEW_ROWS", 0)
+    run, K = run_of(rounds=True)
+    run.problem.columns.keep_rounded()
+    return run, K
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -45,6 +59,64 @@ def test_a_block_holds_the_values_of_its_rows_whatever_comes_and_leaves(seed):
         )
         assert block.shape[1] > padded(q)
         assert not block[:, q:].any()
+
+
+def test_a_block_in_16_bits_becomes_an_exact_one(rounded):
+    run, K = rounded
+    for new in (np.arange(100), np.arange(100, 200), np.arange(200, 230)):
+        block = run._block(run.latest(60), new)[:, : len(run.rows)]
+        assert block.dtype == np.int16
+        values = block / _core.BLOCK_STEPS
+        expected = K[np.ix_(run.rows, run.rows)]
+        np.testing.assert_allclose(values, expected, atol=0.51 / _core.BLOCK_STEPS)
+    kept = run.latest(60)
+    run.problem.columns.keep_exact()
+    block = run._block(kept, np.arange(230, 240))[:, : len(run.rows)]
+    np.testing.assert_array_equal(run.rows, [*kept, *range(230, 240)])
+    np.testing.assert_allclose(block, K[np.ix_(run.rows, run.rows)], atol=1e-6)
+
+
+def dtypes_of_sets(run, stops, monkeypatch):
+    """Of the blocks of some sets of all rows, each solved as far as it is told."""
+    found, small_of = [], run._small
+
+    def seen(K, violations):
+        found.append(K.dtype)
+        return small_of(K, violations)
+
+    monkeypatch.setattr(run, "_small", seen)
+    for stop in stops:
+        run.advance(run.look(), run.latest(0), np.arange(300), stop)
+    return found
+
+
+def test_sets_have_16_bits_until_rounding_hides_what_is_asked_for(rounded, monkeypatch):
+    run, _ = rounded
+    dtypes = dtypes_of_sets(run, [1e-1, 1e-6, 1e-6], monkeypatch)
+    assert dtypes == [np.int16, np.int16, np.float32]
+    assert run.unsolved == 0
+    assert run.look().size <= 2e-6
+
+
+def test_sets_have_16_bits_until_the_objective_rises(rounded, monkeypatch):
+    run, _ = rounded
+    far = Solved(np.where(run.problem.signs > 0, 1.0, -1.0), 1, 0)
+    monkeypatch.setattr(run, "_inner", lambda small, stop: far)
+    # All at their bounds are better than none, and then too many.
+    run.scores.values[:] = 10.0 * run.problem.signs
+    dtypes = dtypes_of_sets(run, [1e-1, 1e-1], monkeypatch)
+    assert dtypes == [np.int16, np.float32]
+
+
+def test_a_set_that_is_not_solved_is_no_failure_where_it_has_16_bits(
+    rounded, monkeypatch
+):
+    run, _ = rounded
+    some = Solved(np.zeros(300), 1, 0, reached=False)
+    monkeypatch.setattr(run, "_inner", lambda small, stop: some)
+    dtypes = dtypes_of_sets(run, [1e-1, 1e-1], monkeypatch)
+    assert dtypes == [np.int16, np.float32]
+    assert run.unsolved == 1
 
 
 def test_only_values_of_new_rows_are_computed():

@@ -204,7 +204,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         else:
             problem.columns.keep_exact()
         scores = _first_scores(problem, start)
-        run = WorkingSet(problem, scores, inner, kinked=kinked)
+        rounds = isinstance(inner, PairsFirst)
+        run = WorkingSet(problem, scores, inner, kinked=kinked, rounds=rounds)
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )

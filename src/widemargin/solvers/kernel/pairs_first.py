@@ -44,6 +44,8 @@ class PairsFirst:
         if self.asks:
             self.most_visits = self.visits
             return solved._replace(waits=True)
+        if small.is_rounded:
+            return solved  # the next set is not
         left = small.at(solved.c).on_a_side
         if small.sums < 2:
             again = reweighted_steps(_without_ridge(left), stop)
