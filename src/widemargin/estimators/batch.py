@@ -429,8 +429,8 @@ def _has_few_vectors(training: Training) -> bool:
     and working sets take longer to begin.
     """
     (m, n), recipe = training.rows.shape, training.recipe
-    other = recipe.q is not None or recipe.nu is not None or recipe.is_pairwise
-    if len(training.tasks) > 1 or other:
+    kernel, other = recipe.kernel, recipe.q is not None or recipe.nu is not None
+    if len(training.tasks) > 1 or other or kernel is None or not kernel.is_named:
         return False
     J = sample(m, SHOWN)
     index = training.index[J]
