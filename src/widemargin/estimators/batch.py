@@ -65,9 +65,10 @@ ROUGH = (
 # a share of them, a number of rows, and a number of all support vectors by that share
 # times the columns and what a row costs beside. Clusters of 8,000 rows and 38 columns,
 # 0.16 of 512, take 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two
-# columns 0.3 to 0.6 (`benchmarks/core/batch_limit.py`).
+# columns 0.3 to 0.6 (`benchmarks/core/batch_limit.py`). Packed, an entry has 16 bytes.
 SHOWN, ROUGHLY = 512, 0.1
 FEW_VECTORS, MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 0.3, 64_000, 100_000, 8
+MOST_PACKED = 4_000_000
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -431,6 +432,8 @@ def _has_few_vectors(training: Training) -> bool:
     (m, n), recipe = training.rows.shape, training.recipe
     kernel, other = recipe.kernel, recipe.q is not None or recipe.nu is not None
     if len(training.tasks) > 1 or other or kernel is None or not kernel.is_named:
+        return False
+    if m * n > MOST_PACKED:
         return False
     J = sample(m, SHOWN)
     index = training.index[J]
