@@ -63,24 +63,28 @@ double sum_of(std::span<const double> values) {
 double missing(std::span<const double> alpha, double total) {
   ExactSum sum;
   sum.add(total);
-  for (const double one : alpha) sum.add(-one);
+  for (const double one : alpha)
+    if (one != 0) sum.add(-one);
   return sum.rounded();
 }
 
 void fill(std::span<const double> C, double total, bool bounded, std::span<double> alpha) {
   const std::size_t m = C.size();
   const double most = bounded ? 1.0 : 2.0 * total / sum_of(C);
-  std::vector<std::pair<double, std::size_t>> order(m);
-  for (std::size_t i = 0; i < m; ++i) {
-    const double place = static_cast<double>(i) * kGolden;
-    order[i] = {place - std::floor(place), i};
+  // In their order each place is one of three steps from the last one (Sos 1958).
+  std::size_t low = 0, high = 0;  // those nearest to 0 and to 1
+  double least = 1, largest = 0;
+  for (std::size_t i = 1; i < m; ++i) {
+    const double whole = static_cast<double>(i) * kGolden, place = whole - std::floor(whole);
+    if (place < least) least = place, low = i;
+    if (place > largest) largest = place, high = i;
   }
-  std::sort(order.begin(), order.end());
   double reached = 0;
-  for (const auto& [place, i] : order) {
+  for (std::size_t k = 0, i = 0; k < m; ++k) {
     const double own = bounded ? C[i] : C[i] * most;
     reached += own;
     alpha[i] = std::min(std::max(total - (reached - own), 0.0), own);
+    i = i + low < m ? i + low : i < high ? i + low - high : i - high;
   }
 }
 

@@ -104,8 +104,7 @@ class AdvisingMixin:
         ValueError
             There is no parameter of that name.
         """
-        names: Any = inspect.signature(type(self)).parameters
-        if (said := _advice(type(self), names, params)) is not None:
+        if (said := _advice(type(self), _names(type(self)), params)) is not None:
             raise ValueError(said)
         base: Any = super()
         base.set_params(**params)
@@ -114,11 +113,11 @@ class AdvisingMixin:
 
 def _advising(init: Callable[..., None]) -> Callable[..., None]:
     """The constructor, which names what takes the place of a keyword."""
-    known = inspect.signature(init).parameters
+    names = _names(init)
 
     @functools.wraps(init)
     def advised(self: Any, *args: Any, **params: Any) -> None:
-        said = _advice(type(self), known, params)
+        said = _advice(type(self), names, params)
         if said is not None:
             raise TypeError(said)
         init(self, *args, **params)
@@ -126,12 +125,17 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
     return advised
 
 
+def _names(init: Callable[..., Any]) -> list[str]:
+    """The keywords that a constructor, or a class, takes."""
+    known = inspect.signature(init).parameters
+    return [name for name in known if name not in ("self", "params")]
+
+
 def _advice(
-    kind: type[AdvisingMixin], known: Iterable[str], given: Iterable[str]
+    kind: type[AdvisingMixin], names: list[str], given: Iterable[str]
 ) -> str | None:
     """What to say about keywords that only scikit-learn has, and slips."""
     owner, said = kind.__name__, []
-    names = [name for name in known if name not in ("self", "params")]
     for name in given:
         if name in names or "__" in name:
             continue

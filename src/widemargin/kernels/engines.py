@@ -174,13 +174,11 @@ def is_rough(layout: Layout, kernel: Kernel, X: Any, diagonal: Vector) -> bool:
             "smaller degree."
         )
     gamma, reach, vanishes = kernel.form[1], layout.reach, False
-    if layout.is_distance and isinstance(X, np.ndarray):
-        largest = linalg.reach(X, np.zeros(X.shape[1]), False)
-    else:
+    largest = layout.total
+    if not layout.is_distance:  # products of two rows must not vanish
         squares = linalg.row_squares(X)
         largest = squares.max()
-        if not layout.is_distance:  # products of two rows must not vanish
-            vanishes = squares.min(where=squares > 0.0, initial=HUGE) <= TINY
+        vanishes = squares.min(where=squares > 0.0, initial=HUGE) <= TINY
     in_range = max(diagonal.max(), largest) < HUGE and TINY < gamma < HUGE
     in_range = in_range and not vanishes
     far = layout.is_far and not layout.expands_squares

@@ -63,6 +63,7 @@ class Layout:
     is_sparse : bool, whether batches are sparse
     is_ones : bool, whether batches are sparse and all their entries are 1
     is_far : bool, whether the rows lie far from zero, for their spread
+    total : float, the sum of all |z|^2; may be infinite
     reach : float, the largest |z - center|^2 of rbf, |z - center|_1 of other distances
     by_differences : bool, whether distances are sums of differences of the numbers as
         they are, right to the last digits wherever the rows lie
@@ -88,7 +89,8 @@ class Layout:
         self.is_sparse = self.is_sparse or self.stays_sparse
         sums, squares = linalg.column_sums(Z)
         mean = sums / Z.shape[0]
-        spread = squares.sum() / Z.shape[0] - mean @ mean
+        self.total = float(squares.sum())
+        spread = self.total / Z.shape[0] - mean @ mean
         self.is_far = bool(mean @ mean > CENTERED**2 * spread > 0)
         self.reach, self.by_differences = 0.0, False
         self.of_levels = False

@@ -165,6 +165,10 @@ class ManyProblems:
         Where rows are there twice, one copy of all comes after the other.
         """
         m, copies = len(self.samples.order), self.sizes // self.n_samples
+        if len(self.ends) == 1 and self.n_samples[0] == len(self.rows) == m:
+            order = np.empty(m, np.int64)
+            order[self.rows] = np.arange(m)
+            return order
         copy = np.arange(copies.sum()).repeat(self.n_samples.repeat(copies))
         return (copy * m + self.rows).argsort(kind="stable")  # merges sorted runs
 
@@ -202,8 +206,8 @@ class ManyProblems:
     def squares(self) -> Vector:
         """The largest ``|f|^2`` that masses allow: (t,)."""
         squares = np.where(self.C > 0.0, self.samples.diagonal[self.rows], 0.0)
-        largest, mass = np.maximum.reduceat(squares, self.starts), self.data[3]
-        return np.asarray(np.where(np.isnan(mass), 0.0, mass) ** 2 * largest)
+        largest = np.maximum.reduceat(squares, self.starts)
+        return np.asarray(np.fmax(self.data[3], 0.0) ** 2 * largest)  # NaN is 0
 
     @functools.cached_property
     def data(self) -> tuple[Vector, Vector, Vector, Vector]:
