@@ -250,7 +250,7 @@ def _by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
     if memory <= 0:
         return {}
     samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
-    if not _is_fit(samples, training) or samples.wide_bytes:
+    if not _is_fit(samples, training) or samples.is_wide:
         return {}
     problems = _problems(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
@@ -353,7 +353,7 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     samples: Grouped
     if kernel.is_named:  # type: ignore[union-attr]
         samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
-        return samples if _is_fit(samples, training) else None, samples.wide_bytes
+        return samples if _is_fit(samples, training) else None, samples.packed_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
     is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
     if is_long or memory_for(training, chosen, n_bytes) <= 0:
@@ -428,9 +428,14 @@ def _has_few_vectors(training: Training) -> bool:
     The share of these is above that of all rows. Where it is small, pair steps are few,
     and working sets take longer to begin.
     """
-    (m, n), recipe = training.rows.shape, training.recipe
-    other = recipe.q is not None or recipe.nu is not None or recipe.is_pairwise
-    if len(training.tasks) > 1 or other:
+    (m, n), recipe, kernel = (
+        training.rows.shape,
+        training.recipe,
+        training.recipe.kernel,
+    )
+    # A callable would be asked for all values, of which working sets need few.
+    is_plain = recipe.q is None and recipe.nu is None and kernel and kernel.is_named
+    if len(training.tasks) > 1 or not is_plain:
         return False
     J = sample(m, SHOWN)
     index = training.index[J]
@@ -442,7 +447,14 @@ def _has_few_vectors(training: Training) -> bool:
         index=index,
         C=training.C[J] if np.ndim(training.C) else training.C,
     )
-    vectors = [one.extras["support_vectors"] for one in _kernel_batch(some).values()]
+    try:
+        found = _kernel_batch(some).values()
+    except ValueError:  # of a row without a finite value: all rows show its number
+        return False
+    if any(one.status is Status.INTERRUPTED for one in found):
+        training.callbacks.interrupt()
+        return False
+    vectors = [one.extras["support_vectors"] for one in found]
     share = min(vectors, default=SHOWN) / SHOWN
     return share <= FEW_VECTORS and share * m * (n + BESIDE) <= MOST_PLACES
 
