@@ -23,6 +23,7 @@ from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.problems.nu import nu_mass
 from widemargin.solution import Solution, Status
 from widemargin.solvers.kernel.batch import (
+    FEW_VECTORS,
     LEAST_GAP,
     MOST_EXACTLY,
     MOST_ROWS,
@@ -61,13 +62,13 @@ ROUGH = (
     "that no positive semidefinite kernel has"
 )
 # Rows that show how many of all are support vectors, and the gap to which these are
-# solved: 1 ms. A problem with few of them, which is no small one, is solved here up to
-# a share of them, a number of rows, and a number of all support vectors by that share
-# times the columns and what a row costs beside. Clusters of 8,000 rows and 38 columns,
+# solved: 1 ms. A problem that has few of them, and is no small one, is solved here up to
+# a number of rows, and a number of all support vectors by that share times the columns
+# and what a row costs beside. Clusters of 8,000 rows and 38 columns,
 # 0.16 of 512, take 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two
 # columns 0.3 to 0.6 (`benchmarks/core/batch_limit.py`).
 SHOWN, ROUGHLY = 512, 0.1
-FEW_VECTORS, MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 0.3, 64_000, 100_000, 8
+MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 64_000, 100_000, 8
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.

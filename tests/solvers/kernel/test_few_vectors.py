@@ -67,3 +67,10 @@ def test_packed_samples_have_room_within_the_memory_limit():
         for limit in (packed // 2, 2 * packed)
     ]
     assert solvers == ["irwls", "batch"]
+
+
+def test_a_reason_is_true_where_the_engine_was_asked_for():
+    X, y = clusters()
+    fit = SVC(C=1e-6, gamma=1e-4, solver="batch").fit(X, y)
+    assert len(fit.support_) == ROWS
+    assert "is not large" in fit.solution_.reason
