@@ -62,7 +62,7 @@ ROUGH = (
     "that no positive semidefinite kernel has"
 )
 # Rows that show how many of all are support vectors, and the gap to which these are
-# solved: 1 ms. A problem that has few of them, and is no small one, is solved here up to
+# solved: 1 ms. A problem with few of them, which is no small one, is solved here up to
 # a number of rows, and a number of all support vectors by that share times the columns
 # and what a row costs beside. Clusters of 8,000 rows and 38 columns,
 # 0.16 of 512, take 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.metrics.pairwise import rbf_kernel
 
 from widemargin import SVC
 from widemargin.estimators import batch
@@ -44,19 +43,6 @@ def test_a_row_without_a_finite_value_has_its_own_number():
     X[row, 3] = 1e120
     with pytest.raises(ValueError, match=rf"finite values.* at row {row}\b"):
         SVC(kernel="poly", gamma=0.1).fit(X, y)
-
-
-def test_a_callable_is_not_asked_for_all_values():
-    X, y = clusters()
-    values = []
-
-    def kernel(A, B):
-        values.append(len(A) * len(B))
-        return rbf_kernel(A, B, 1e-4)
-
-    fit = SVC(C=10.0, kernel=kernel).fit(X, y)
-    assert (fit.solution_.solver, fit.status_) == ("irwls", "solved")
-    assert sum(values) < 0.5 * ROWS**2
 
 
 def test_packed_samples_have_room_within_the_memory_limit():
