@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import Kernel, _core
-from widemargin.kernels.packed import Layout, Parts, Samples
+from widemargin.kernels.layout import Layout
+from widemargin.kernels.packed import Parts, Samples
 
 ROWS = 4096
 

@@ -18,7 +18,8 @@ from benchmarks.environment import RESULTS, list_of
 from benchmarks.kernel_sets import KERNEL_SETS, TASKS
 from widemargin.data.memory import as_rows
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import Batches, Layout, Samples, aligned
+from widemargin.kernels.layout import Layout
+from widemargin.kernels.packed import Batches, Samples, aligned
 
 KINDS = ("fused32", "stored32", "fused64", "stored64", "gemm32", "gemm64", "product")
 

@@ -8,15 +8,9 @@ from scipy import sparse
 
 from tests.cases.kernels import on_every_simd
 from widemargin import _core
-from widemargin.kernels.packed import (
-    RBF_BY_DIFFERENCES,
-    Batches,
-    CoreSums,
-    Layout,
-    Samples,
-    aligned,
-    kernel_values,
-)
+from widemargin.kernels.core_sums import CoreSums, kernel_values
+from widemargin.kernels.layout import RBF_BY_DIFFERENCES, Layout
+from widemargin.kernels.packed import Batches, Samples, aligned
 
 M, N, COUNT, WIDTH = 70, 5, 3, 128
 FORM = (2, 1.0, 0.0, 3)

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.cases.kernels import instruction_set, on_every_simd
 from widemargin import SVC, Kernel, as_rows
+from widemargin.kernels.core_sums import CoreSums
+from widemargin.kernels.layout import Layout
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.packed import CoreSums, Layout
 
 UNIT = 2.0**-53
 GAMMA = 0.5

@@ -24,8 +24,9 @@ from tests.cases.pairwise import product
 from tests.cases.rows import in_memory, name_of
 from tests.conftest import csr, long_indices
 from widemargin import Kernel, _core, as_rows
+from widemargin.kernels.core_sums import CoreSums, kernel_values
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.packed import CoreSums, aligned, kernel_values, padded
+from widemargin.kernels.packed import aligned, padded
 from widemargin.kernels.table import PARAMETERS
 
 # Rows, other rows, columns: no multiples of 64, 192 or 16, and multiples; one row; more

@@ -7,6 +7,7 @@ from scipy import sparse
 from tests.cases.kernels import on_every_simd
 from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
+from widemargin.kernels.layout import Layout
 from widemargin.kernels.levels import (
     MOST_COLUMNS,
     LevelBatches,
@@ -16,7 +17,7 @@ from widemargin.kernels.levels import (
     levels_of,
 )
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.packed import STRIP, Layout, Parts, Samples, aligned, padded
+from widemargin.kernels.packed import STRIP, Parts, Samples, aligned, padded
 
 RBF = Kernel("rbf", gamma=0.02)
 UNITS = [1.0, 1.0 / 255, 1.0 / 16, 0.1]

@@ -6,16 +6,9 @@ from scipy import sparse
 
 from tests.cases.kernels import on_every_simd
 from widemargin import Kernel, Problem, _core, solve
-from widemargin.kernels.packed import (
-    STRIP,
-    Batches,
-    CoreSums,
-    Layout,
-    Samples,
-    aligned,
-    kernel_values,
-    padded,
-)
+from widemargin.kernels.core_sums import CoreSums, kernel_values
+from widemargin.kernels.layout import Layout
+from widemargin.kernels.packed import STRIP, Batches, Samples, aligned, padded
 from widemargin.numerics import linalg
 
 RBF_KERNEL = Kernel("rbf", gamma=0.05)

@@ -8,8 +8,9 @@ from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
 from widemargin.kernels import packed
 from widemargin.kernels.engines import CoreEngine
+from widemargin.kernels.layout import Layout
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.packed import Batches, Layout, Parts, Samples
+from widemargin.kernels.packed import Batches, Parts, Samples
 from widemargin.numerics import linalg
 from widemargin.solvers import IRWLS
 

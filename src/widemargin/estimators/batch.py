@@ -64,11 +64,12 @@ ROUGH = (
 # Rows that show how many of all are support vectors, and the gap to which these are
 # solved: 1 ms. A problem with few of them, which is no small one, is solved here up to
 # a number of rows, and a number of all support vectors by that share times the columns
-# and what a row costs beside. Clusters of 8,000 rows and 38 columns,
-# 0.16 of 512, take 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two
-# columns 0.3 to 0.6 (`benchmarks/core/batch_limit.py`).
+# and what a row costs beside. Clusters of 8,000 rows and 38 columns, 0.16 of 512, take
+# 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two columns 0.3 to
+# 0.6 (`benchmarks/core/batch_limit.py`). Packed, an entry has 16 bytes.
 SHOWN, ROUGHLY = 512, 0.1
 MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 64_000, 100_000, 8
+MOST_PACKED = 4_000_000
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
 # Bytes of the vectors of all problems, for each row of each.
@@ -429,14 +430,11 @@ def _has_few_vectors(training: Training) -> bool:
     The share of these is above that of all rows. Where it is small, pair steps are few,
     and working sets take longer to begin.
     """
-    (m, n), recipe, kernel = (
-        training.rows.shape,
-        training.recipe,
-        training.recipe.kernel,
-    )
-    # A callable would be asked for all values, of which working sets need few.
-    is_plain = recipe.q is None and recipe.nu is None and kernel and kernel.is_named
-    if len(training.tasks) > 1 or not is_plain:
+    (m, n), recipe = training.rows.shape, training.recipe
+    kernel, other = recipe.kernel, recipe.q is not None or recipe.nu is not None
+    if len(training.tasks) > 1 or other or kernel is None or not kernel.is_named:
+        return False
+    if m * n > MOST_PACKED:
         return False
     J = sample(m, SHOWN)
     index = training.index[J]

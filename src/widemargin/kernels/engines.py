@@ -17,7 +17,9 @@ from scipy import sparse
 from widemargin.data.blocks import Blocks
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.kernels.core_sums import ROUNDED, CoreSums, kernel_values
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.layout import Layout
 from widemargin.kernels.levels import (
     LevelBatches,
     LevelSamples,
@@ -26,15 +28,11 @@ from widemargin.kernels.levels import (
 )
 from widemargin.kernels.packed import (
     GROUP,
-    ROUNDED,
     Batches,
-    CoreSums,
-    Layout,
     Parts,
     Samples,
     aligned,
     entries,
-    kernel_values,
     known_lengths,
     packed_bytes,
     padded,

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.rows import Rows
+from widemargin.kernels.core_sums import CoreSums
 from widemargin.kernels.engines import CrossValues, cross_values, is_rough
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import STRIP, CoreSums, strips_at_a_time
+from widemargin.kernels.packed import STRIP, strips_at_a_time
 from widemargin.numerics import twofold
 from widemargin.numerics.linalg import row_slice
 from widemargin.numerics.rounding import SLACK, gamma_n

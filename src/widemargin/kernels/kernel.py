@@ -13,7 +13,7 @@ from scipy import sparse
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
-from widemargin.kernels.packed import kernel_values
+from widemargin.kernels.core_sums import kernel_values
 from widemargin.kernels.table import GAMMAS, KERNELS, NAMES, PARAMETERS, NamedKernel
 from widemargin.numerics import linalg
 from widemargin.numerics.twofold import CoreKernel

@@ -14,16 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
-from widemargin.kernels.packed import (
-    STRIP,
-    Batches,
-    Layout,
-    Parts,
-    Samples,
-    aligned,
-    own_sums,
-    padded,
-)
+from widemargin.kernels.core_sums import own_sums
+from widemargin.kernels.layout import Layout
+from widemargin.kernels.packed import STRIP, Batches, Parts, Samples, aligned, padded
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import gamma_n, value_bounds
 

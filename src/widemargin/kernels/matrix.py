@@ -13,13 +13,7 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
 from widemargin.kernels.engines import Engine, engine
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.packed import (
-    COPIED,
-    STRIP,
-    Parts,
-    aligned,
-    padded,
-)
+from widemargin.kernels.packed import COPIED, STRIP, Parts, aligned, padded
 from widemargin.numerics.rounding import ValueBounds
 from widemargin.system.memory import free_bytes
 

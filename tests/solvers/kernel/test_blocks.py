@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import rbf_kernel
 
 from tests.cases.many import (
     classes,
@@ -196,6 +197,20 @@ def test_large_problems_of_few_support_vectors_are_solved_here(spread, rows, sol
     assert (fit.solution_.solver, few) == (solver, solver == "batch")
     said = "has few support vectors" if few else "kernel problems"
     assert said in fit.solution_.reason
+
+
+def test_a_callable_is_not_called_for_all_pairs_of_many_rows():
+    """Of which working sets need few."""
+    X, y = make_blobs(4500, 38, centers=2, cluster_std=1.0, random_state=5)
+    values = []
+
+    def rbf(A, B):
+        values.append(len(A) * len(B))
+        return rbf_kernel(A, B, 1e-4)
+
+    fit = SVC(C=10.0, kernel=rbf).fit(X, y)
+    assert (fit.solution_.solver, fit.status_) == ("irwls", "solved")
+    assert sum(values) < 4500**2
 
 
 def test_a_sample_of_one_class_says_nothing():
