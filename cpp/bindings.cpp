@@ -69,6 +69,7 @@ void csr_column_sums(const widemargin::Csr& X, const Array<const double>& d,
 }
 
 bool csr_is_canonical(const widemargin::Csr& X) {
+  const nb::gil_scoped_release release;
   return X.visit([&](const auto& rows) { return rows.is_canonical(X.n); });
 }
 

@@ -23,6 +23,7 @@ from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.problems.nu import nu_mass
 from widemargin.solution import Solution, Status
 from widemargin.solvers.kernel.batch import (
+    FEW_VECTORS,
     LEAST_GAP,
     MOST_EXACTLY,
     MOST_ROWS,
@@ -62,12 +63,12 @@ ROUGH = (
 )
 # Rows that show how many of all are support vectors, and the gap to which these are
 # solved: 1 ms. A problem with few of them, which is no small one, is solved here up to
-# a share of them, a number of rows, and a number of all support vectors by that share
-# times the columns and what a row costs beside. Clusters of 8,000 rows and 38 columns,
-# 0.16 of 512, take 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two
-# columns 0.3 to 0.6 (`benchmarks/core/batch_limit.py`). Packed, an entry has 16 bytes.
+# a number of rows, and a number of all support vectors by that share times the columns
+# and what a row costs beside. Clusters of 8,000 rows and 38 columns, 0.16 of 512, take
+# 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two columns 0.3 to
+# 0.6 (`benchmarks/core/batch_limit.py`). Packed, an entry has 16 bytes.
 SHOWN, ROUGHLY = 512, 0.1
-FEW_VECTORS, MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 0.3, 64_000, 100_000, 8
+MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 64_000, 100_000, 8
 MOST_PACKED = 4_000_000
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
@@ -251,7 +252,7 @@ def _by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
     if memory <= 0:
         return {}
     samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
-    if not _is_fit(samples, training) or samples.wide_bytes:
+    if not _is_fit(samples, training) or samples.is_wide:
         return {}
     problems = _problems(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
@@ -354,7 +355,7 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     samples: Grouped
     if kernel.is_named:  # type: ignore[union-attr]
         samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
-        return samples if _is_fit(samples, training) else None, samples.wide_bytes
+        return samples if _is_fit(samples, training) else None, samples.packed_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
     is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
     if is_long or memory_for(training, chosen, n_bytes) <= 0:
@@ -445,7 +446,14 @@ def _has_few_vectors(training: Training) -> bool:
         index=index,
         C=training.C[J] if np.ndim(training.C) else training.C,
     )
-    vectors = [one.extras["support_vectors"] for one in _kernel_batch(some).values()]
+    try:
+        found = _kernel_batch(some).values()
+    except ValueError:  # of a row without a finite value: all rows show its number
+        return False
+    if any(one.status is Status.INTERRUPTED for one in found):
+        training.callbacks.interrupt()
+        return False
+    vectors = [one.extras["support_vectors"] for one in found]
     share = min(vectors, default=SHOWN) / SHOWN
     return share <= FEW_VECTORS and share * m * (n + BESIDE) <= MOST_PLACES
 

@@ -320,13 +320,18 @@ class GroupedSamples(Grouped):
         return kernel_values(self.kernel.form, X, X)
 
     @property
-    def wide_bytes(self) -> int:
-        """Bytes that packing sparse rows of many columns takes, and only these.
+    def is_wide(self) -> bool:
+        """Whether packed rows take far more memory than these, which are sparse."""
+        return bool(self._X.shape[1] > WIDE and sparse.issparse(self._X))
 
-        In float32, and in float64 for the certificates of some of them.
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of packed rows: by groups and one by one in float32, and in float64.
+
+        Of rows that batches have sparse: by groups, and in float64 for certificates.
         """
         m, n = self._X.shape
-        return 12 * m * n if n > WIDE and sparse.issparse(self._X) else 0
+        return int((12 if self._layout.is_sparse else 16) * m * n)
 
     def pack(self) -> None:
         """Pack the rows in both precisions, part by part."""

@@ -146,6 +146,8 @@ class Kernel:  # numpydoc ignore=PR02
         """The kernel with another gamma."""
         other = object.__new__(Kernel)  # the others are checked
         vars(other).update(vars(self), gamma=gamma)
+        if not 0.0 < gamma < np.inf:
+            other.__post_init__()  # refuses it
         return other
 
     def __call__(self, A: ArrayLike, B: ArrayLike) -> Vector:

@@ -47,6 +47,8 @@ NAME = "batch"
 # 1, and 0.08 to 0.25 times with C = 10; 50,000 of 10 columns 1.5 and 1.0 times.
 MOST_ROWS, MOST_ROWS_ALONE, NARROW = 16_000, 4_000, 32
 MOST_ROWS_TWICE = 32_000
+# The share of all rows that few support vectors are, at most.
+FEW_VECTORS = 0.3
 # Steps of a problem after which it is given up, in units of its places (a step over a
 # part of its variables counts as that part), and places that its steps may visit in
 # any case: a regression has two a row, so that it has twice the steps, and half the
@@ -299,7 +301,7 @@ def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solut
     if problems.loss.is_bounded:
         at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
     W = None if problems.X is None else problems.weights(ends.c)
-    reason, begin = _reason(problems), 0
+    reason, begin = _reason(problems, vectors), 0
     for k, end in enumerate(problems.ends.tolist()):
         status = Status.SOLVED if solved[k] else ends.status
         first, last = first_and_last(zero[k], bounds[k], end - begin, ends.seconds)
@@ -339,12 +341,16 @@ def _message(last: Step, status: Status, bounds: Certificate, limits: Limits) ->
     return message(Ending(None, status, last, gap, 0, limits, ()))
 
 
-def _reason(problems: ManyProblems) -> str:
-    """Why this solver."""
+def _reason(problems: ManyProblems, vectors: list[int]) -> str:
+    """Why this solver, of problems with so many support vectors."""
     t, most = len(problems.ends), int(problems.n_samples.max())
-    if t == 1:
-        narrow = problems.samples.cost <= NARROW
-        size = "has few columns" if narrow else "has few support vectors"
-        size = "is small" if most <= MOST_ROWS_ALONE else size
-        return f"because the problem {size} ({most:,} rows)"
-    return f"because the {t:,} problems are small (at most {most:,} rows each)"
+    if t > 1:
+        return f"because the {t:,} problems are small (at most {most:,} rows each)"
+    size = "is not large"  # asked for by its name, or smaller than others
+    if most <= MOST_ROWS_ALONE:
+        size = "is small"
+    elif problems.samples.cost <= NARROW:
+        size = "has few columns"
+    elif vectors[0] <= FEW_VECTORS * most:
+        size = "has few support vectors"
+    return f"because the problem {size} ({most:,} rows)"

@@ -1,0 +1,62 @@
+"""Whether some rows show that a large problem has few support vectors."""
+
+import dataclasses
+
+import pytest
+from sklearn.datasets import make_blobs
+
+from widemargin import SVC
+from widemargin.estimators import batch
+from widemargin.kernels.definite import sample
+from widemargin.solution import Status
+
+ROWS = 4500
+
+
+def clusters(columns=38):
+    """Two clusters that a few support vectors part."""
+    return make_blobs(ROWS, columns, centers=2, random_state=5)
+
+
+def test_no_press_of_ctrl_c_is_lost_while_some_rows_are_solved(monkeypatch):
+    solve_many, counts = batch.solve_many, []
+
+    def pressed(problems, *args):
+        counts.append(len(problems.y))
+        ended = Status.INTERRUPTED
+        return [
+            dataclasses.replace(one, status=ended)
+            for one in solve_many(problems, *args)
+        ]
+
+    monkeypatch.setattr(batch, "solve_many", pressed)
+    clf = SVC(C=10.0, gamma=1e-4)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(*clusters())
+    assert counts == [batch.SHOWN]
+    assert clf.status_ == "interrupted"
+
+
+def test_a_row_without_a_finite_value_has_its_own_number():
+    X, y = clusters()
+    row = int(sample(ROWS, batch.SHOWN)[100])
+    X[row, 3] = 1e120
+    with pytest.raises(ValueError, match=rf"finite values.* at row {row}\b"):
+        SVC(kernel="poly", gamma=0.1).fit(X, y)
+
+
+def test_packed_samples_have_room_within_the_memory_limit():
+    X, y = clusters(columns=200)
+    packed = 16 * X.size
+    solvers = [
+        SVC(C=10.0, gamma=1e-4, memory_limit=limit).fit(X, y).solution_.solver
+        for limit in (packed // 2, 2 * packed)
+    ]
+    assert solvers == ["irwls", "batch"]
+
+
+def test_a_reason_is_true_where_the_engine_was_asked_for():
+    X, y = clusters()
+    fit = SVC(C=1e-6, gamma=1e-4, solver="batch").fit(X, y)
+    assert len(fit.support_) == ROWS
+    assert "is not large" in fit.solution_.reason
