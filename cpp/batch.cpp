@@ -344,12 +344,12 @@ class Problem : ProblemVectors {
     });
   }
 
-  // Begin with scores of the start, or of coefficients near it.
+  // Begin with scores of the start, or with those of coefficients near it.
   void take_known(const Scored& scored) {
     std::vector<double> x(width_);
     each_group([&](std::size_t p, std::size_t i, std::size_t, std::size_t count) {
       std::copy_n(&all_.c[scored.begin + i - at_], count, &x[p]);
-      std::copy_n(&all_.scores[i], count, &f_[p]);
+      std::copy_n(&all_.scores[scored.begin + i - at_], count, &f_[p]);
     });
     known_.start(x, f_, scored.length);
     if (scored.begin == at_)

@@ -175,9 +175,7 @@ bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model)
       start[i] = problems.y[to + i] * alpha, left -= alpha;
     }
   }
-  const auto place = static_cast<std::ptrdiff_t>(to);
-  std::ranges::copy(start, problems.c.begin() + place);
-  std::ranges::copy(problems.scores.subspan(from, m), problems.scores.begin() + place);
+  std::ranges::copy(start, problems.c.begin() + static_cast<std::ptrdiff_t>(to));
   return true;
 }
 
