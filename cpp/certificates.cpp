@@ -412,12 +412,14 @@ class Fold {
   void add_coefficients() const {
     for (std::size_t k = 0; k < all_.end.size(); ++k) {
       const Part part = part_of(k);
-      const std::size_t size = part.rows.size();
-      for (std::size_t i = 0; i < size; ++i) {  // those of all C are next to each other
-        const auto sum = static_cast<std::size_t>(out_.sum[2 * k + (part.y[i] > 0 ? 0 : 1)]);
-        const std::size_t at = (row_of(part, i) * out_.sums + sum) * all_.Cs;
-        const double* const c = &all_.c[part.begin + i];
-        for (std::size_t C = 0; C < all_.Cs; ++C) out_.coefficients[at + C] += c[C * size];
+      const std::int64_t* sum = &out_.sum[2 * k];
+      for (std::size_t C = 0; C < all_.Cs; ++C) {
+        const auto c = of(part, C, all_.c);
+        each_support(c, 0, c.size(), [&](std::size_t i) {
+          const std::size_t own = row_of(part, i) * out_.sums;
+          const auto at = own + static_cast<std::size_t>(sum[c[i] > 0 ? 0 : 1]);
+          out_.coefficients[at * all_.Cs + C] += c[i];
+        });
       }
     }
   }
