@@ -18,6 +18,7 @@
 #include "crew.hpp"
 #include "intercept.hpp"
 #include "kept_parts.hpp"
+#include "lane_sums.hpp"
 #include "narrow.hpp"
 #include "objective.hpp"
 #include "problem_vectors.hpp"
@@ -169,8 +170,8 @@ class Problem : ProblemVectors {
     may_curve_ =
         !samples.is_given() && (samples.form.kind == KernelKind::sigmoid ||
                                 (samples.form.kind == KernelKind::poly && samples.form.coef0 < 0));
-    is_plain_ = !has_mass_ && !is_twofold_;
-    for (std::size_t p = 0; is_plain_ && p < width_; ++p) is_plain_ = C_[p] == 0 || q_[p] == 1;
+    is_plain_ = !has_mass_ && !is_twofold_ &&
+                count_of(width_, [&](std::size_t p) { return (C_[p] != 0) & (q_[p] != 1); }) == 0;
     double largest = 0;
     for (std::size_t p = 0; !is_plain_ && p < width_; ++p)
       if (C_[p] != 0)
@@ -344,12 +345,12 @@ class Problem : ProblemVectors {
     });
   }
 
-  // Begin with scores of the start, or of coefficients near it.
+  // Begin with scores of the start, or with those of coefficients near it.
   void take_known(const Scored& scored) {
     std::vector<double> x(width_);
     each_group([&](std::size_t p, std::size_t i, std::size_t, std::size_t count) {
       std::copy_n(&all_.c[scored.begin + i - at_], count, &x[p]);
-      std::copy_n(&all_.scores[i], count, &f_[p]);
+      std::copy_n(&all_.scores[scored.begin + i - at_], count, &f_[p]);
     });
     known_.start(x, f_, scored.length);
     if (scored.begin == at_)
@@ -393,15 +394,15 @@ class Problem : ProblemVectors {
 
   // Bounds by the weights, and the start within them.
   void take_bounds() {
-    std::int64_t clipped = 0;  // a number as wide as the others: the loop is of vectors
-    for (std::size_t p = 0; p < width_; ++p) {
-      const double most =
-          all_.squared && C_[p] > 0 ? std::numeric_limits<double>::infinity() : C_[p];
-      const double lower = y_[p] > 0 && !is_twofold_ ? 0.0 : -most, upper = y_[p] > 0 ? most : 0.0;
-      const double x = std::clamp(x_[p], lower, upper);
-      clipped += std::abs(x - x_[p]) <= kSame * std::abs(x_[p]) ? 0 : 1;
+    const double open = all_.squared ? std::numeric_limits<double>::infinity() : 0.0;
+    const double both = is_twofold_ ? 1.0 : 0.0;
+    const double clipped = count_of(width_, [&](std::size_t p) {
+      const double most = C_[p] + (C_[p] > 0 ? open : 0.0), least = -most, before = x_[p];
+      const double upper = y_[p] > 0 ? most : 0.0, lower = y_[p] > both ? 0.0 : least;
+      const double more = before < lower ? lower : before, x = more > upper ? upper : more;
       lower_[p] = lower, upper_[p] = upper, x_[p] = x;
-    }
+      return !(std::abs(x - before) <= kSame * std::abs(before));
+    });
     is_within_bounds_ = clipped == 0 && !is_twofold_;
     find_still();
     if (!all_.squared) return;

@@ -95,9 +95,13 @@ struct Asked {
             span(q),     span(mass),      span(c),   span(scores), squared, intercept};
   }
 
+  // Problems that were not begun have scores of zero.
   void keep(const std::vector<widemargin::BatchResult>& results) const {
     for (std::size_t t = 0; t < results.size(); ++t) {
       const auto& one = results[t];
+      const std::size_t begin = t > 0 ? static_cast<std::size_t>(end(t - 1)) : 0;
+      if (one.end == widemargin::BatchEnd::waiting)
+        std::fill(scores.data() + begin, scores.data() + end(t), 0.0);
       numbers(t, 0) = one.intercept, numbers(t, 1) = one.primal, numbers(t, 2) = one.dual;
       numbers(t, 3) = one.rho;
       counts(t, 0) = one.steps, counts(t, 1) = one.negative;
@@ -325,14 +329,14 @@ void sum_table_given(const Matrix<const double>& values, const Array<const doubl
 void lay_out(const Index& end, const Index& row, const Array<const double>& y,
              const Matrix<const double>& weights, const Array<const double>& Cs,
              const Array<std::int64_t>& all_rows, const Array<double>& all_y,
-             const Array<double>& all_C, std::size_t threads) {
+             const Array<double>& all_C, const Array<double>& all_c, std::size_t threads) {
   const std::size_t folds = weights.shape(0), places = row.size() * folds * Cs.size();
   require(folds > 0 && ends_at(end, row.size()) && y.size() == row.size() &&
           are_below(row, weights.shape(1)) && all_rows.size() == places && all_y.size() == places &&
-          all_C.size() == places);
+          all_C.size() == places && all_c.size() == places);
   const nb::gil_scoped_release release;
   widemargin::lay_out({folds, span(end), span(row), span(y), span(weights), span(Cs)}, threads,
-                      {span(all_rows), span(all_y), span(all_C)});
+                      {span(all_rows), span(all_y), span(all_C), span(all_c)});
 }
 
 std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
@@ -371,7 +375,7 @@ void bind_batch(nb::module_& m) {
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);
   m.def("lay_out", &lay_out, "end"_a.noconvert(), "row"_a.noconvert(), "y"_a.noconvert(),
         "weights"_a.noconvert(), "Cs"_a.noconvert(), "all_rows"_a.noconvert(),
-        "all_y"_a.noconvert(), "all_C"_a.noconvert(), "threads"_a);
+        "all_y"_a.noconvert(), "all_C"_a.noconvert(), "all_c"_a.noconvert(), "threads"_a);
   m.def("given_facts", &given_facts, "values"_a.noconvert(), "s"_a.noconvert());
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),

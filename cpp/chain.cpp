@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "lane_sums.hpp"
+
 namespace widemargin {
 namespace {
 
@@ -22,13 +24,11 @@ constexpr std::chrono::microseconds kPatience(20);
 
 // Whether most of alpha is at bounds: it is likely to stay there.
 bool is_mostly_bound(const BatchProblems& problems, std::size_t from, std::size_t m) {
-  double size = 0, at_bound = 0;
-  for (std::size_t i = from; i < from + m; ++i) {
-    const double alpha = std::abs(problems.c[i]);
-    size += alpha;
-    if (alpha >= problems.C[i] && !problems.squared) at_bound += alpha;
-  }
-  return at_bound > kMostlyBound * size;
+  const double *const c = &problems.c[from], *const C = &problems.C[from];
+  const double at_bound =
+      sum_of(m, [&](std::size_t i) { return std::abs(c[i]) >= C[i] ? std::abs(c[i]) : 0.0; });
+  const double size = sum_of(m, [&](std::size_t i) { return std::abs(c[i]); });
+  return !problems.squared && at_bound > kMostlyBound * size;
 }
 
 // What the answer of another problem, for this one, is best multiplied by: between 1 and `most`, as
@@ -65,10 +65,9 @@ double ratio_of(const BatchProblems& problems, std::size_t t) {
   const auto first = static_cast<std::size_t>(
       std::find_if(before, before + m, [](double C) { return C > 0; }) - before);
   const double ratio = first < m ? now[first] / before[first] : 0.0;
-  bool is_one = true;
-  for (std::size_t i = 0; i < m; ++i)
-    is_one = is_one & (std::abs(now[i] - ratio * before[i]) <= kSame * now[i]);
-  return is_one ? ratio : std::numeric_limits<double>::quiet_NaN();
+  const double others = count_of(
+      m, [&](std::size_t i) { return !(std::abs(now[i] - ratio * before[i]) <= kSame * now[i]); });
+  return others == 0 ? ratio : std::numeric_limits<double>::quiet_NaN();
 }
 
 Chains::Chains(const BatchProblems& problems, const BatchLimits& limits,
@@ -175,9 +174,7 @@ bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model)
       start[i] = problems.y[to + i] * alpha, left -= alpha;
     }
   }
-  const auto place = static_cast<std::ptrdiff_t>(to);
-  std::ranges::copy(start, problems.c.begin() + place);
-  std::ranges::copy(problems.scores.subspan(from, m), problems.scores.begin() + place);
+  std::ranges::copy(start, problems.c.begin() + static_cast<std::ptrdiff_t>(to));
   return true;
 }
 

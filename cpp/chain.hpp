@@ -55,11 +55,11 @@ double ratio_of(const BatchProblems& problems, std::size_t t);
 // own start. Whether its scores are there too.
 bool follow(const BatchProblems& problems, std::size_t t, double ratio);
 
-// Let problem t start near the answer of its model: rows that have no weight there, those first
-// that violate most, take over the alpha of rows that have none here. The scores of the model are
-// put to it. It starts so if it follows no other problem, or if most of alpha is at bounds; and
-// only where that is feasible. Whether it does. Folds of pendigits take 0.64 of the steps: 0.08
-// with the least of 10 C, 0.2, 0.4 and 0.6 with the next ones, then as many.
+// Let problem t start near the answer of its model, and begin with the scores of that: rows that
+// have no weight there, those first that violate most, take over the alpha of rows that have none
+// here. It starts so if it follows no other problem, or if most of alpha is at bounds; and only
+// where that is feasible. Whether it does. Folds of pendigits take 0.64 of the steps: 0.08 with the
+// least of 10 C, 0.2, 0.4 and 0.6 with the next ones, then as many.
 bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model);
 
 // Let problem t, of this ratio, have the answer of the one that it follows, where its gap stays

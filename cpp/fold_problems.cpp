@@ -26,6 +26,7 @@ void lay_out(const FoldProblems& problems, std::size_t threads, const FoldPlaces
       std::ranges::copy(rows, out.row.begin() + static_cast<std::ptrdiff_t>(begin));
       std::ranges::copy(y, out.y.begin() + static_cast<std::ptrdiff_t>(begin));
       for (std::size_t i = 0; i < size; ++i) out.C[begin + i] = weights[i] * problems.Cs[c];
+      std::ranges::fill(out.c.subspan(begin, size), 0.0);
     }
   });
 }

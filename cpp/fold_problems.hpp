@@ -19,7 +19,7 @@ struct FoldProblems {
 // Of each place of all problems.
 struct FoldPlaces {
   std::span<std::int64_t> row;
-  std::span<double> y, C;
+  std::span<double> y, C, c;  // c: zero
 };
 
 void lay_out(const FoldProblems& problems, std::size_t threads, const FoldPlaces& out);

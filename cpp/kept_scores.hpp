@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "lane_sums.hpp"
+
 namespace widemargin {
 
 // Coefficients, their scores, and how long the sums were that made these: what rounding does to
@@ -64,18 +66,8 @@ class KeptScores {
     double weight = 0, terms = 0;
   };
   static Size size_of(const std::vector<double>& x) {
-    constexpr std::size_t lanes = 8;  // independent sums, in loops of vectors
-    double weight[lanes]{};
-    std::size_t p = 0;
-    for (; p + lanes <= x.size(); p += lanes)
-      for (std::size_t k = 0; k < lanes; ++k) weight[k] += std::abs(x[p + k]);
-    Size out;
-    for (; p < x.size(); ++p) out.weight += std::abs(x[p]);
-    for (const double some : weight) out.weight += some;
-    std::int64_t terms = 0;
-    for (const double value : x) terms += value != 0 ? 1 : 0;
-    out.terms = static_cast<double>(terms);
-    return out;
+    return {sum_of(x.size(), [&](std::size_t p) { return std::abs(x[p]); }),
+            count_of(x.size(), [&](std::size_t p) { return x[p] != 0; })};
   }
   void note(const std::vector<double>& x) {
     const auto more = size_of(by_);

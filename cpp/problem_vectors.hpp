@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "batch.hpp"
 #include "intercept.hpp"
 #include "kept_scores.hpp"
+#include "lane_sums.hpp"
 
 namespace widemargin {
 
@@ -23,10 +25,9 @@ struct ProblemVectors {
   bool are_for(const BatchProblems& problems, std::size_t t) const {
     if (of_ < 0) return false;
     const auto before = static_cast<std::size_t>(of_);
-    const auto are_same = [&](const auto& values) {
-      const std::size_t m = problems.size_of(t);
-      return std::ranges::equal(values.subspan(problems.begin_of(t), m),
-                                values.subspan(problems.begin_of(before), m));
+    const auto are_same = [&](const auto& values) {  // by bytes: by vectors
+      return std::memcmp(&values[problems.begin_of(t)], &values[problems.begin_of(before)],
+                         problems.size_of(t) * sizeof(double)) == 0;
     };
     return std::isnan(problems.mass[t]) == std::isnan(problems.mass[before]) &&
            problems.is_twofold(t) == is_twofold_ && are_same(problems.y) && are_same(problems.q);
@@ -40,7 +41,7 @@ struct ProblemVectors {
     for (std::size_t g = 0; g < id_.size(); ++g) {
       std::size_t from = begin_[g], begin = from, on = from, end = from;
       for (std::size_t p = from; p < begin_[g + 1]; p += some) {
-        if (std::accumulate(&C_[p], &C_[p] + some, 0.0) > 0)
+        if (count_of<4>(some, [&](std::size_t k) { return C_[p + k] > 0; }) > 0)
           from = end = p + some;
         else if (p + some - from > on - begin)
           begin = from, on = p + some;
@@ -66,10 +67,10 @@ struct ProblemVectors {
 
   // Whether no number of the answer and its scores has left the range.
   bool are_finite() const {
-    bool is_so = true;
-    for (std::size_t p = 0; p < x_.size(); ++p)
-      is_so = is_so & std::isfinite(x_[p]) & std::isfinite(f_[p]);
-    return is_so;
+    constexpr double most = std::numeric_limits<double>::max();
+    return count_of(x_.size(), [&](std::size_t p) {
+             return !(std::abs(x_[p]) <= most) | !(std::abs(f_[p]) <= most);
+           }) == 0;
   }
 
   std::int64_t of_ = -1;  // the problem whose they are; -1: none

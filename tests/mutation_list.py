@@ -937,8 +937,8 @@ MUTATIONS = [
     Mutation(
         "many problems: the clip of a start",
         "batch.cpp",
-        "std::clamp(x_[p], lower, upper)",
-        "x_[p]",
+        "x = more > upper ? upper : more;",
+        "x = more;",
         BATCH,
     ),
     Mutation(

@@ -504,6 +504,7 @@ def lay_out(
     all_rows: NDArray[np.int64],
     all_y: Vector,
     all_C: Vector,
+    all_c: Vector,
     threads: int,
 ) -> None: ...
 def keep_answers(

@@ -182,7 +182,9 @@ def solve_folds(
         np.zeros(few, bool),
         *np.zeros((2, len(weights), shape[1], len(Cs)), np.int16),
     )
-    for some in _parts(found):
+    parts = list(_parts(found))
+    samples.filled(1.0, max(_places(found, some) for some in parts))  # once for all
+    for some in parts:
         if not _solve_part(found, some):
             break
     return found
@@ -190,8 +192,8 @@ def solve_folds(
 
 def _parts(found: Folds) -> Iterator[range]:
     """Problems that are solved at once."""
-    n_points = len(found.weights) * len(found.Cs)
-    ends = np.cumsum(_sizes(found, range(len(found.recipes))) * n_points)
+    each = range(len(found.recipes))
+    ends = np.cumsum(_sizes(found, each)) * len(found.weights) * len(found.Cs)
     start, t = 0, len(ends)
     while start < t:
         before = ends[start - 1] if start else 0
@@ -264,8 +266,8 @@ def _problems(found: Folds, some: range) -> ManyProblems:
     if found.is_doubled:
         widths: list[Any] = [found.recipes[k].q for k in some]
         q = np.concatenate([np.tile(own, count) for own in widths])
-    places = int(count * sizes.sum())
-    all_rows, y, C = np.empty(places, np.int64), np.empty(places), np.empty(places)
+    places = _places(found, some)
+    all_rows, (y, C, c) = np.empty(places, np.int64), np.empty((3, places))
     _core.lay_out(
         np.cumsum(sizes),
         np.concatenate(rows),
@@ -275,6 +277,7 @@ def _problems(found: Folds, some: range) -> ManyProblems:
         all_rows,
         y,
         C,
+        c,
         n_threads(training.rows.options.get("n_jobs")),
     )
     ends = np.cumsum(np.repeat(sizes, count))
@@ -292,6 +295,7 @@ def _problems(found: Folds, some: range) -> ManyProblems:
         intercept,
         after,
         q,
+        begin_at=c,
         known_rows=all_rows,
         enough=training.limits.tol,
     )
@@ -300,6 +304,11 @@ def _problems(found: Folds, some: range) -> ManyProblems:
 def _sizes(found: Folds, some: range) -> Index:
     """Places of the binary problems."""
     return found.training.sizes[list(some)] * (2 if found.is_doubled else 1)
+
+
+def _places(found: Folds, some: range) -> int:
+    """Places of the problems of all folds and C of some binary ones."""
+    return int(_sizes(found, some).sum()) * len(found.weights) * len(found.Cs)
 
 
 def _signs(found: Folds, k: int, rows: Index) -> Vector:

@@ -203,9 +203,8 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         g, c = points.best()
         self.C_, self.gamma_ = float(self.Cs_[c]), float(self.gammas_[g])
         self.best_score_ = float(points.means[g, c])
-        machine.set_params(C=self.C_)
-        if has_gamma(self):
-            machine.set_params(gamma=self.gamma_)
+        gamma = {"gamma": self.gamma_} if has_gamma(self) else {}
+        machine.set_params(C=self.C_, **gamma)
 
 
 def _judge_folds(

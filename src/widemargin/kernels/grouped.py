@@ -160,7 +160,7 @@ class Grouped(ABC):
         (t, 4), by them; steps, steps of negative curvature, and how each ended (t, 3);
         whether Ctrl-C ended it.
         """
-        scores, t = np.zeros(len(c)), len(problems[2])
+        scores, t = np.empty(len(c)), len(problems[2])
         numbers, counts = np.zeros((t, 4)), np.zeros((t, 3), np.int64)
         ask = (
             *problems,

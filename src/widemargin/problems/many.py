@@ -92,7 +92,7 @@ class ManyProblems:
         a free intercept both classes have half of it; without one all labels are +1.
     begin_at : ndarray or None, default=None
         Coefficients of each place to start at, where no other problem is followed.
-        None: zero, or what has the sums that are given.
+        None: zero, or what has the sums that are given. The answer takes their place.
     X : ndarray or CSR array (m, n) or None, default=None
         The rows, where the kernel is their products and answers are weights of the
         columns: then bounds are those of weights.
@@ -245,7 +245,7 @@ class ManyProblems:
     def start(self) -> Vector:
         """Coefficients c = y alpha to start at: with the sums that are given."""
         if self.begin_at is not None:
-            return self.begin_at.copy()
+            return self.begin_at
         c = np.zeros(len(self.y))
         if self.mass is not None:
             form = self.loss.is_bounded, self.intercept == "free"

@@ -242,6 +242,32 @@ def test_a_start_that_is_given_is_kept_where_another_fold_is_solved():
     assert [one.extras["steps"] for one in answers(again, tol=1e-3)] == [0, 0]
 
 
+def test_problems_that_are_not_begun_have_scores_of_zero(monkeypatch):
+    one = overlapping(m=3000)
+    problems = (
+        dataclasses.replace(  # the same twice, and the core ends within the first
+            one,
+            groups=np.tile(one.groups, 2),
+            group_ends=np.array([2, 4]),
+            ends=np.array([3000, 6000]),
+            y=np.tile(one.y, 2),
+            C=np.tile(one.C, 2),
+            after=np.array([-1, 0]),
+        )
+    )
+    problems.samples.pack()
+    asked = problems.groups, problems.group_ends, problems.ends, problems.after
+    data, c, form = problems.data, problems.start(), (False, batch.INTERCEPTS["free"])
+    monkeypatch.setattr(np, "empty", lambda m: np.full(m, np.nan))
+    scores, _, counts, interrupted = problems.samples.solve(
+        asked, data, c, form, (1e-6, 10**6, MEMORY, 1, False), lambda: True
+    )
+    assert counts[:, 2].tolist() == [2, 0]
+    assert not interrupted
+    assert np.isfinite(scores[:3000]).all()
+    assert (scores[3000:] == 0.0).all()
+
+
 @pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
 def test_a_start_out_of_its_bounds_is_clipped(loss, intercept):
     X, group, C = classes(m=100)
