@@ -2,7 +2,9 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from widemargin import SVC
@@ -16,6 +18,16 @@ ROWS = 4500
 def clusters(columns=38):
     """Two clusters that a few support vectors part."""
     return make_blobs(ROWS, columns, centers=2, random_state=5)
+
+
+@pytest.mark.parametrize(("columns", "solver"), [(600, "batch"), (1200, "irwls")])
+def test_wide_dense_rows_go_to_working_sets_from_fewer_rows_on(columns, solver):
+    X = np.random.default_rng(0).normal(size=(1500, columns))
+    y = X[:, 0] > 0.0
+    fit = SVC(gamma=1e-3, n_jobs=2).fit(X, y)
+    assert (fit.solution_.solver, fit.status_) == (solver, "solved")
+    wide = sparse.csr_array(X * (X > 1.0))  # whose entries are fewer
+    assert SVC(gamma=1e-3, n_jobs=2).fit(wide, y).solution_.solver == "batch"
 
 
 def test_no_press_of_ctrl_c_is_lost_while_some_rows_are_solved(monkeypatch):
