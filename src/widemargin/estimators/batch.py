@@ -71,8 +71,8 @@ SHOWN, ROUGHLY = 512, 0.1
 MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 64_000, 100_000, 8
 MOST_PACKED = 4_000_000
 # Rows up to which one problem of dense rows is solved here in any case, and entries: of
-# mnist 2,000 and 4,000 rows take 1.8 and 2.2 times as long as by working sets, drawn
-# rows 0.7 times with 1,200,000 entries and 1.4 times with 2,800,000.
+# mnist 2,000 and 4,000 rows take 1.8 and 2.2 times as long as by working sets
+# (`benchmarks/core/batch_limit.py`, two threads).
 LEAST_ALONE, MOST_DENSE = 1_000, 1_500_000
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
