@@ -196,21 +196,20 @@ class Problem : ProblemVectors {
       margin_ = 1 + kMargin * limits.tol;
       for (std::size_t p = 0; p < width_; ++p) near_[p] = margin_ * target_[p];
     }
-    const SmallProblem<float, MadeRows> problem{
-        {parts_.data(), begin_.data(), id_.data(), still_.data(), id_.size(), this, &Problem::make,
-         &is_over_},
-        q,
-        width_,
-        diagonal_.data(),
-        ridge_.data(),
-        static_cast<float>(shift_),
-        lower_.data(),
-        upper_.data(),
-        x_.data(),
-        F_.data(),
-        room_.data(),
-        sums_,
-        is_twofold_ ? kink_.data() : nullptr};
+    SmallProblem<float, MadeRows> problem{{parts_.data(), begin_.data(), id_.data(), still_.data(),
+                                           id_.size(), this, &Problem::make, &is_over_},
+                                          q,
+                                          width_,
+                                          diagonal_.data(),
+                                          ridge_.data(),
+                                          static_cast<float>(shift_),
+                                          lower_.data(),
+                                          upper_.data(),
+                                          x_.data(),
+                                          F_.data(),
+                                          room_.data(),
+                                          sums_,
+                                          is_twofold_ ? kink_.data() : nullptr};
     const double share = kShare * limits.tol;
     double goal = share;
     BatchEnd end = BatchEnd::waiting;
@@ -244,8 +243,9 @@ class Problem : ProblemVectors {
       const double left = std::ceil((static_cast<double>(limits.most) - spent) / each);
       const auto some = static_cast<std::int64_t>(left),
                  few = std::min(within(limits, chunk), some);
+      problem.made = steps;
       const auto done = blocks_      ? block_steps(problem, stop, share, some)
-                        : was_narrow ? narrow_steps(stop, few)
+                        : was_narrow ? narrow_steps(stop, few, steps)
                                      : pairs_.made32(problem, stop, few);
       steps += done.steps, negative += done.negative;
       spent += each * static_cast<double>(done.steps);
@@ -514,9 +514,9 @@ class Problem : ProblemVectors {
   }
 
   // Steps of the variables that are not settled.
-  PairSteps narrow_steps(double stop, std::int64_t some) {
-    const auto done =
-        pairs_.made32(narrow_.problem(this, &Problem::make_narrow, is_over_), stop, some);
+  PairSteps narrow_steps(double stop, std::int64_t some, std::int64_t made) {
+    const auto problem = narrow_.problem(this, &Problem::make_narrow, is_over_, made);
+    const auto done = pairs_.made32(problem, stop, some);
     narrow_.give_back(x_.data(), F_.data());
     return done;
   }
@@ -818,8 +818,10 @@ class Problem : ProblemVectors {
                                          F_.data(),
                                          room_.data(),
                                          of_.sums_,
-                                         of_.is_twofold_ ? kink_.data() : nullptr};
+                                         of_.is_twofold_ ? kink_.data() : nullptr,
+                                         made_};
       const auto done = of_.pairs_.steps64(problem, stop, most);
+      made_ += done.steps;
       make_scores();
       for (std::size_t r = 0; r < m_; ++r) of_.x_[at_[r]] = x_[r], of_.f_[at_[r]] = f_[r];
       return done;
@@ -841,6 +843,7 @@ class Problem : ProblemVectors {
     std::unique_ptr<double, void (*)(void*)> K_;
     std::vector<double> lower_, upper_, x_, F_, diagonal_, ridge_, kink_, f_, room_;
     std::vector<std::size_t> at_;
+    std::int64_t made_ = 0;
   };
 
   // Kernel values of some rows with each other, in float64.

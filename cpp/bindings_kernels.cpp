@@ -316,7 +316,7 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
     const Array<const Real>& ridge, Real shift, const Array<const double>& lower,
     const Array<const double>& upper, const Array<double>& x, const Array<Real>& F,
     const Matrix<Real>& room, int sums, double stop, std::int64_t most,
-    const std::optional<Array<const Real>>& kink, int simd) {
+    const std::optional<Array<const Real>>& kink, std::int64_t made, int simd) {
   const std::size_t width = K.shape(1);
   require(q >= 1 && q <= width && K.shape(0) >= q && width % 16 == 0 && diagonal.size() == width &&
           ridge.size() == width && F.size() == width && 0 <= sums && sums <= 2 &&
@@ -328,7 +328,7 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
         {K.data(), width}, q,        width,        diagonal.data(),
         ridge.data(),      shift,    lower.data(), upper.data(),
         x.data(),          F.data(), room.data(),  sums,
-        ::data(kink)};
+        ::data(kink),      made};
     const nb::gil_scoped_release release;
     return run(problem, stop, most);
   };
@@ -480,7 +480,7 @@ void bind_block(nb::module_& m) {
   m.def("pair_steps", &pair_steps<Real, Stored>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
         "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "sums"_a, "stop"_a, "most"_a,
-        "kink"_a.noconvert().none() = nb::none(), "simd"_a = -1);
+        "kink"_a.noconvert().none() = nb::none(), "made"_a = 0, "simd"_a = -1);
   m.def("mirror", &mirror<Stored>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a,
         "last"_a);
 }

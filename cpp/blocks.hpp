@@ -199,10 +199,11 @@ class Blocks {
             all.kink != nullptr ? kink_.data() : nullptr};
   }
   template <template <typename> class Rows, class Stop>
-  static PairSteps steps(const SmallProblem<float, Rows>& small, Descent<float, Rows> descend,
-                         double stop, std::int64_t most, const Stop& is_over) {
+  static PairSteps steps(SmallProblem<float, Rows> small, Descent<float, Rows> descend, double stop,
+                         std::int64_t most, const Stop& is_over) {
     PairSteps done{0, 0, 0.0};
     while (done.steps < most) {
+      small.made = done.steps;
       const auto some = descend(small, stop, std::min(kSlice, most - done.steps));
       done.steps += some.steps, done.negative += some.negative, done.violation = some.violation;
       if (!(some.violation > stop) || some.steps == 0 || is_over()) break;

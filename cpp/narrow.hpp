@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -57,10 +58,10 @@ class Narrow {
     }
   }
 
-  // Steps as of `made32`; `maker` and `make` give whole rows of K, by their parts.
+  // For `made32`, after some steps; `maker` and `make` give whole rows of K, by their parts.
   SmallProblem<float, MadeRows> problem(void* maker,
                                         const float* (*make)(void*, std::size_t, std::size_t),
-                                        const bool& is_over) {
+                                        const bool& is_over, std::int64_t made) {
     return {{parts_.data(), ends_.data(), &zero_, still_.data(), 1, maker, make, &is_over},
             at_.size(),
             ends_[1],
@@ -72,7 +73,9 @@ class Narrow {
             x_.data(),
             F_.data(),
             room_.data(),
-            1};
+            1,
+            nullptr,
+            made};
   }
 
   // Row k, of the parts of the whole row; part_of(g) says where it is.

@@ -193,7 +193,8 @@ class Steps {
   static constexpr Real unit = kUnit<Real, Rows>, twice = 2 * unit;
 
  public:
-  explicit Steps(const SmallProblem<Real, Rows>& problem) : p_(problem) {
+  explicit Steps(const SmallProblem<Real, Rows>& problem)
+      : p_(problem), relaxation_{static_cast<std::int64_t>(problem.q)} {
     const std::size_t groups = p_.sums > 1 ? 2 : 1;
     for (std::size_t i = 0; i < 2 * groups * p_.width; ++i) p_.room[i] = -kInfinity;
     for (std::size_t i = 0; i < p_.q; ++i) look(i);
@@ -233,6 +234,7 @@ class Steps {
       double t = (static_cast<double>(p_.F[j]) - p_.F[i]) / curvature;
       if constexpr (kinked)
         t = (static_cast<double>(p_.F[j]) + down(0)[j] + up(0)[i] - p_.F[i]) / curvature;
+      t *= relaxation_(p_.made + done.steps);
       const double most = top(i), least_j = bottom(j);
       if (const double room = most - p_.x[i]; t > room) t = room;
       if (const double room = p_.x[j] - least_j; t > room) t = room;
@@ -303,7 +305,7 @@ class Steps {
       if (i == j)
         s = a.best(0, 0);
       else
-        best_of_two(a, b, c, s, t);
+        best_of_two(a, b, c, relaxation_(p_.made + done.steps), s, t);
       move(i, s);
       if (i != j) move(j, t);
       const Real u = static_cast<Real>(s), v = static_cast<Real>(t);
@@ -349,6 +351,7 @@ class Steps {
     double lower, upper, slope, curvature;
 
     double within(double t) const { return t < lower ? lower : t > upper ? upper : t; }
+    bool holds(double t) const { return t == within(t); }
     // Its best step where another one went `t`, coupled by `c`.
     double best(double c, double t) const { return within(-(slope + c * t) / curvature); }
   };
@@ -365,13 +368,17 @@ class Steps {
     return {p_.lower[i] - p_.x[i], p_.upper[i] - p_.x[i], p_.F[i], curvature};
   }
 
-  // The best steps s, t of two variables: inside of both bounds, or else on an edge.
-  static void best_of_two(const Box& a, const Box& b, double c, double& s, double& t) {
+  // The best steps s, t of two variables, and further by `more` where bounds are as far: inside of
+  // both, or else on an edge.
+  static void best_of_two(const Box& a, const Box& b, double c, double more, double& s, double& t) {
     const double det = a.curvature * b.curvature - c * c;
     if (det > kCurvature * a.curvature * b.curvature) {
       s = (c * b.slope - b.curvature * a.slope) / det;
       t = (c * a.slope - a.curvature * b.slope) / det;
-      if (s == a.within(s) && t == b.within(t)) return;
+      if (a.holds(s) && b.holds(t)) {
+        if (a.holds(more * s) && b.holds(more * t)) s *= more, t *= more;
+        return;
+      }
     }
     double least = 0;
     s = t = 0;
@@ -498,6 +505,7 @@ class Steps {
   }
 
   const SmallProblem<Real, Rows>& p_;
+  const Relaxation relaxation_;
   Real largest_ = 0;     // entry of the diagonal
   bool is_flat_ = true;  // whether all are equal
   // Where two sums are given, and each of two parts of the rows has one of them: which one.
