@@ -197,7 +197,11 @@ class Steps {
       : p_(problem), relaxation_{static_cast<std::int64_t>(problem.q)} {
     const std::size_t groups = p_.sums > 1 ? 2 : 1;
     for (std::size_t i = 0; i < 2 * groups * p_.width; ++i) p_.room[i] = -kInfinity;
-    for (std::size_t i = 0; i < p_.q; ++i) look(i);
+    for (std::size_t i = 0; i < p_.q; ++i) {
+      look(i);
+      const double x = p_.x[i];
+      relaxation_.free += p_.lower[i] < x && x < p_.upper[i] && !(kinked && x == 0);
+    }
     for (std::size_t i = 0; i < p_.q; ++i)
       if (const Real size = absolute(p_.diagonal[i]); size > largest_) largest_ = size;
     for (std::size_t i = 1; i < p_.q; ++i) is_flat_ = is_flat_ && p_.diagonal[i] == p_.diagonal[0];
@@ -505,7 +509,7 @@ class Steps {
   }
 
   const SmallProblem<Real, Rows>& p_;
-  const Relaxation relaxation_;
+  Relaxation relaxation_;
   Real largest_ = 0;     // entry of the diagonal
   bool is_flat_ = true;  // whether all are equal
   // Where two sums are given, and each of two parts of the rows has one of them: which one.

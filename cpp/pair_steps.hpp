@@ -64,16 +64,20 @@ struct PairSteps {
 };
 
 // How much further than to the least of the objective a step goes: successive overrelaxation
-// (Mangasarian, Musicant 1999), which lowers it with any factor between 0 and 2. The more steps a
-// variable takes, the more the next ones have in common, and the further they go. The factors that
-// take fewest steps, and when (benchmarks/core/relaxation.py): 0.6 to 0.9 of those without.
+// (Mangasarian, Musicant 1999), which lowers it with any factor between 0 and 2. Where many
+// variables are between their bounds, the more steps each has taken, the further the next ones go;
+// few free ones take more steps with larger factors. It takes 0.5 to 0.9 of the steps
+// (benchmarks/core/relaxation.py); few take as many.
 struct Relaxation {
   static constexpr double kFirst = 1.3, kThen = 1.5, kLast = 1.7;
   static constexpr std::int64_t kFew = 1, kMany = 4;  // steps a variable, until each of the latter
+  static constexpr std::size_t kManyFree = 100;
   std::int64_t variables;
+  std::size_t free = 0;  // of these, as steps begin
 
   double operator()(std::int64_t steps) const {
-    return steps < kFew * variables ? kFirst : steps < kMany * variables ? kThen : kLast;
+    if (free < kManyFree || steps < kFew * variables) return kFirst;
+    return steps < kMany * variables ? kThen : kLast;
   }
 };
 

@@ -185,6 +185,13 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
+        "pair steps: further than to the least",
+        "pair_steps.hpp",
+        "free < kManyFree ||",
+        "free > kManyFree ||",
+        ("tests/core/test_core_kernels.py",),
+    ),
+    Mutation(
         "pair steps: free of each other",
         "pair_steps.cpp",
         "s = (c * b.slope - b.curvature * a.slope) / det;",

@@ -394,6 +394,34 @@ def test_pair_steps_read_rows_in_steps_of_16_bits(simd, sums):
 
 
 @on_every_simd
+@pytest.mark.parametrize("sums", [0, 1])
+@pytest.mark.parametrize(
+    ("free", "made", "factor"),
+    [(100, 0, 1.3), (100, 101, 1.3), (100, 102, 1.5), (100, 408, 1.7), (98, 408, 1.3)],
+)
+def test_steps_go_further_where_many_are_free_and_took_some_but_not_out_of_bounds(
+    simd, sums, free, made, factor
+):
+    # K is the identity: each variable is best where x is y; but for a pair they are.
+    q, width = 102, 112
+    for most, expected in ((3.0, factor), (1.2, 1.2 if sums else 1.0)):
+        problem = small(q, width, sums=sums, most=1, made=made)
+        y = np.where(np.arange(q) % 2, -1.0, 1.0)
+        for bound in ("lower", "upper"):
+            problem[bound] *= most
+            problem[bound][free + 2 :] = (
+                y[free + 2 :] * (problem[bound] != 0)[free + 2 :]
+            )
+        problem["x"][2:] = y[2:]
+        problem["F"][2:q] = 0.0
+        _core.pair_steps(**problem, simd=simd)
+        np.testing.assert_allclose(problem["x"][:2], [expected, -expected], rtol=1e-6)
+        np.testing.assert_allclose(
+            problem["F"][:q], (problem["x"] - y).astype(np.float32), atol=1e-6
+        )
+
+
+@on_every_simd
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_of_equal_violators_the_first_ones_step(simd, dtype):
     for first in range(0, 68, 2):

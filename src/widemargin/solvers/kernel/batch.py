@@ -1,15 +1,16 @@
 """Many binary problems with a kernel over the same samples, each in one loop.
 
 Pair steps on the whole problem [fan2005]_ in C++, in float32: the first variable
-violates most, the second one lowers the objective most together with it. Where float32
-is too rough for the gap, the scores that count are made in float64 between them. A row
-of K is made when its variable first moves, with a few others that will move soon, and
-kept for all problems that share its samples. Of long problems the core leaves variables
-out that are settled at their bounds, until the others are near the end. Problems of a
-few rows go on in float64, to its last digits. Threads take the problems one after the
-other, the largest first; of one large problem with few columns, solved by working sets
-that keep no rows, they make the values. What comes out does not depend on them. It is
-checked by `ManyProblems.bounds`.
+violates most, the second one lowers the objective most together with it, and both go
+further than that [mangasarian1999]_. Where float32 is too rough for the gap, the scores
+that count are made in float64 between them. A row of K is made when its variable first
+moves, with a few others that will move soon, and kept for all problems that share its
+samples. Of long problems the core leaves variables out that are settled at their
+bounds, until the others are near the end. Problems of a few rows go on in float64, to
+its last digits. Threads take the problems one after the other, the largest first; of
+one large problem with few columns, solved by working sets that keep no rows, they make
+the values. What comes out does not depend on them. It is checked by
+`ManyProblems.bounds`.
 """
 
 from typing import Any, NamedTuple

@@ -160,7 +160,8 @@ def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
     """Second-order pair steps ([fan2005]_) until no violation is above ``stop``.
 
     Or until variables were visited so often: a step visits all of them. What the
-    problem aims at is tried after ``stop``, with few steps.
+    problem aims at is tried after ``stop``, with few steps. They go further than to
+    the least of the objective ([mangasarian1999]_).
     """
     q, width = small.K.shape
     dtype, step = small.K.dtype, 1.0

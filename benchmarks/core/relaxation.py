@@ -1,0 +1,103 @@
+"""How many pair steps it takes to go further than to the least of the objective.
+
+Second-order pair steps in float64 with NumPy, to a relative gap, each times a factor:
+one for all, or `Relaxation` of cpp/pair_steps.hpp, which grows with the steps a
+variable where many are free.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, make_moons
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.datasets import a9a
+
+FACTORS = (1.0, 1.1, 1.3, 1.5, 1.7, 1.9)
+CS = (1.0, 10.0, 100.0, 1000.0)
+TOL, MOST = 1e-4, 100_000
+LOOK, SLICE = 100, 250  # steps between two looks at the gap, and at free variables
+
+
+def growing(steps, rows, free):
+    """As of the core."""
+    if free < 100 or steps < rows:
+        return 1.3
+    return 1.5 if steps < 4 * rows else 1.7
+
+
+def sets(folder):
+    """Name: (X, y, gamma), of at most 1,500 rows."""
+    scaled = StandardScaler().fit_transform
+    moons, which = make_moons(1000, noise=0.2, random_state=0)
+    X, y = load_breast_cancer(return_X_y=True)
+    found = {
+        "moons, 1,000 x 2": (moons, which, 0.5),
+        "breast cancer, 569 x 30": (scaled(X), y, 1 / 30),
+    }
+    X, y = load_digits(return_X_y=True)
+    found["digits below 5, 1,500 x 64"] = (X[:1500] / 16.0, y[:1500] < 5, 0.05)
+    if folder is not None:
+        X, y = a9a(folder)
+        found["a9a, 1,500 x 123"] = (X[:1500].toarray(), y[:1500] > 0, 0.05)
+    return found
+
+
+def steps_of(K, y, C, factor_of):
+    """Pair steps on the hinge with a free intercept to the gap; None: too many."""
+    m = len(y)
+    lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
+    x, F = np.zeros(m), -y.copy()
+    free = 0
+    for steps in range(MOST):
+        if steps % SLICE == 0:
+            free = np.count_nonzero((lower < x) & (x < upper))
+        rise = np.where(x < upper, -F, -np.inf)
+        i = int(rise.argmax())
+        slope = np.where(x > lower, F + rise[i], 0.0)
+        curvature = np.maximum(2.0 - 2.0 * K[i], 1e-12)
+        j = int(np.where(slope > 0, slope**2 / curvature, 0.0).argmax())
+        if steps % LOOK == 0 and gap(x, F, y, C, rise[i], x > lower) <= TOL:
+            return steps
+        best = factor_of(steps, m, free) * slope[j] / curvature[j]
+        t = min(best, upper[i] - x[i], x[j] - lower[j])
+        x[i] = upper[i] if t == upper[i] - x[i] else x[i] + t
+        x[j] = lower[j] if t == x[j] - lower[j] else x[j] - t
+        F += t * (K[i] - K[j])
+    return None
+
+
+def gap(x, F, y, C, rise, can_fall):
+    """Relative gap, with the intercept in the middle of the violations."""
+    b = 0.5 * (rise - F[can_fall].max())
+    f = F + y
+    losses = C * np.maximum(0.0, 1.0 - y * (f + b)).sum()
+    primal, dual = 0.5 * x @ f + losses, y @ x - 0.5 * x @ f
+    return (primal - dual) / max(abs(primal), abs(dual))
+
+
+def main():
+    """A line for each set and C: steps without, then shares of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder with a9a/train.svm.bz2")
+    options = parser.parse_args()
+    print(
+        f"{'set':27}      C   steps " + " ".join(f"{w:5}" for w in FACTORS[1:]), "grows"
+    )
+    for name, (X, y, gamma) in sets(options.data).items():
+        K, labels = rbf_kernel(X, gamma=gamma), np.where(y, 1.0, -1.0)
+        for C in CS:
+            base = steps_of(K, labels, C, lambda *_: 1.0)
+            others = [
+                steps_of(K, labels, C, lambda *_, w=w: w) for w in FACTORS[1:]
+            ] + [steps_of(K, labels, C, growing)]
+            shares = [
+                f"{o / base:5.2f}" if o and base else f"{o or 0:5}" for o in others
+            ]
+            print(f"{name:27} {C:6g} {base or 0:7}", *shares, flush=True)
+
+
+if __name__ == "__main__":
+    main()
