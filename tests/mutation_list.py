@@ -838,14 +838,14 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: the gap in the core",
-        "batch.cpp",
+        "problem_bounds.hpp",
         "(primal_ - dual_) / size",
         "(dual_ - primal_) / size",
         BATCH,
     ),
     Mutation(
         "many problems: scores in float64 where float32 is too rough",
-        "batch.cpp",
+        "problem_scores.hpp",
         "if (is_refined_) refine();",
         "",
         BATCH,
@@ -874,7 +874,7 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        "(is_last || !goes_on(steps, unsolved)))",
+        "(is_last || !goes_on(unsolved)))",
         "is_last)",
         BATCH,
     ),
@@ -895,8 +895,8 @@ MUTATIONS = [
     Mutation(
         "many problems: working sets where float32 is too rough",
         "batch.cpp",
-        "(blocks_ || m_ <= kMostRefined)",
-        "!blocks_ && m_ <= kMostRefined",
+        "(sets_ || of_.m <= kMostRefined)",
+        "!sets_ && of_.m <= kMostRefined",
         ("tests/solvers/kernel/test_blocks.py",),
     ),
     Mutation(
@@ -936,9 +936,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: the clip of a start",
-        "batch.cpp",
-        "x = more > upper ? upper : more;",
-        "x = more;",
+        "problem_data.hpp",
+        "now = more > high ? high : more;",
+        "now = more;",
         BATCH,
     ),
     Mutation(
@@ -979,9 +979,9 @@ MUTATIONS = [
     ),
     Mutation(
         "sums of alpha: the level of a class in the core",
-        "batch.cpp",
-        "lines_.push_back({C.data(), sign * 0.5 * mass});",
-        "lines_.push_back({C.data(), sign * mass});",
+        "problem_data.hpp",
+        "lines.push_back({own.data(), sign * 0.5 * mass});",
+        "lines.push_back({own.data(), sign * mass});",
         FAMILY,
     ),
     Mutation(
@@ -1284,9 +1284,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: a fold has the scores of another one",
-        "batch.cpp",
-        "all_.c[scored.begin + i - at_]",
-        "all_.c[i]",
+        "problem_scores.hpp",
+        "all.c[scored.begin + i - at]",
+        "all.c[i]",
         BATCH,
     ),
     Mutation(
