@@ -831,7 +831,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: labels",
-        "batch.py",
+        "batch_problems.py",
         "np.where(flat == positive.repeat(sizes), 1.0, -1.0)",
         "np.where(flat == positive.repeat(sizes), -1.0, 1.0)",
         BATCH,
