@@ -228,7 +228,7 @@ def test_ctrl_c_in_pairs_by_products_ends_larger_pairs_too(monkeypatch):
     assert not larger
 
 
-@pytest.mark.parametrize("way", ["_by_newton", "_by_products"])
+@pytest.mark.parametrize("way", ["_by_newton", "solve_by_products"])
 def test_ctrl_c_outside_of_the_core_leaves_a_model(way, monkeypatch):
     def pressed(*training):
         raise KeyboardInterrupt

@@ -9,11 +9,8 @@ from widemargin.kernels.packed import padded
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import working_set
 from widemargin.solvers.kernel.selection import UNSOLVED, Choice, Precision
-from widemargin.solvers.kernel.working_set import (
-    Solved,
-    WorkingSet,
-    solve_by_pairs,
-)
+from widemargin.solvers.kernel.small_problem import Solved, solve_by_pairs
+from widemargin.solvers.kernel.working_set import WorkingSet
 
 
 def run_of(m=300, every=2, mass=None, rounds=False):
