@@ -464,5 +464,6 @@ NB_MODULE(_core, m) {
   bind_certificates(m);
   bind_kernels(m);
   bind_newton(m);
+  bind_steps(m);
   bind_twofold(m);
 }

@@ -64,4 +64,5 @@ void bind_batch(nb::module_& m);
 void bind_certificates(nb::module_& m);
 void bind_kernels(nb::module_& m);
 void bind_newton(nb::module_& m);
+void bind_steps(nb::module_& m);
 void bind_twofold(nb::module_& m);

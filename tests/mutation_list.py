@@ -838,21 +838,21 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: labels",
-        "batch.py",
+        "batch_problems.py",
         "np.where(flat == positive.repeat(sizes), 1.0, -1.0)",
         "np.where(flat == positive.repeat(sizes), -1.0, 1.0)",
         BATCH,
     ),
     Mutation(
         "many problems: the gap in the core",
-        "batch.cpp",
+        "problem_bounds.hpp",
         "(primal_ - dual_) / size",
         "(dual_ - primal_) / size",
         BATCH,
     ),
     Mutation(
         "many problems: scores in float64 where float32 is too rough",
-        "batch.cpp",
+        "problem_scores.hpp",
         "if (is_refined_) refine();",
         "",
         BATCH,
@@ -881,7 +881,7 @@ MUTATIONS = [
     Mutation(
         "many problems: no end without progress",
         "batch.cpp",
-        "(is_last || !goes_on(steps, unsolved)))",
+        "(is_last || !goes_on(unsolved)))",
         "is_last)",
         BATCH,
     ),
@@ -902,8 +902,8 @@ MUTATIONS = [
     Mutation(
         "many problems: working sets where float32 is too rough",
         "batch.cpp",
-        "(blocks_ || m_ <= kMostRefined)",
-        "!blocks_ && m_ <= kMostRefined",
+        "(sets_ || of_.m <= kMostRefined)",
+        "!sets_ && of_.m <= kMostRefined",
         ("tests/solvers/kernel/test_blocks.py",),
     ),
     Mutation(
@@ -943,9 +943,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: the clip of a start",
-        "batch.cpp",
-        "x = more > upper ? upper : more;",
-        "x = more;",
+        "problem_data.hpp",
+        "now = more > high ? high : more;",
+        "now = more;",
         BATCH,
     ),
     Mutation(
@@ -986,9 +986,9 @@ MUTATIONS = [
     ),
     Mutation(
         "sums of alpha: the level of a class in the core",
-        "batch.cpp",
-        "lines_.push_back({C.data(), sign * 0.5 * mass});",
-        "lines_.push_back({C.data(), sign * mass});",
+        "problem_data.hpp",
+        "lines.push_back({own.data(), sign * 0.5 * mass});",
+        "lines.push_back({own.data(), sign * mass});",
         FAMILY,
     ),
     Mutation(
@@ -1291,9 +1291,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: a fold has the scores of another one",
-        "batch.cpp",
-        "all_.c[scored.begin + i - at_]",
-        "all_.c[i]",
+        "problem_scores.hpp",
+        "all.c[scored.begin + i - at]",
+        "all.c[i]",
         BATCH,
     ),
     Mutation(
@@ -1313,35 +1313,35 @@ MUTATIONS = [
     # -- files of balls
     Mutation(
         "ball files: rows outside by less than rounding",
-        "estimators/enclosing_ball.py",
+        "ball_model.py",
         "np.array([(OUTWARD - 1.0) * diagonal - square - ball.offset_])",
         "np.array([-diagonal - square - ball.offset_])",
         BALL_FILES,
     ),
     Mutation(
         "ball files: the square of the center",
-        "estimators/enclosing_ball.py",
+        "ball_model.py",
         "* diagonal - square - ball.offset_",
         "* diagonal + square - ball.offset_",
         BALL_FILES,
     ),
     Mutation(
         "ball files: twice the products with the center",
-        "estimators/enclosing_ball.py",
+        "ball_model.py",
         "a, classes = 2.0 * ball.dual_coef_",
         "a, classes = ball.dual_coef_",
         BALL_FILES,
     ),
     Mutation(
         "ball files: kernels with more than one k(x, x)",
-        "estimators/enclosing_ball.py",
+        "ball_model.py",
         'KERNELS[kernel.name].value == "decay"',
         'KERNELS[kernel.name].value != "itself"',
         BALL_FILES,
     ),
     Mutation(
         "ball files: the boundary of a share",
-        "estimators/enclosing_ball.py",
+        "ball_model.py",
         "- square - ball.offset_",
         "- square + ball.radius_**2",
         BALL_FILES,
@@ -2038,7 +2038,7 @@ MUTATIONS = [
     ),
     Mutation(
         "samples of ones: values that were kept meet sums of factors",
-        "engines.py",
+        "core_engine.py",
         "self.reads_kept = not self._layout.by_factors",
         "self.reads_kept = True",
         ("tests/kernels/test_ones.py",),

@@ -19,7 +19,7 @@ from benchmarks.environment import RESULTS, list_of, machine
 from benchmarks.kernel.one import thinned
 from benchmarks.kernel_sets import KERNEL_SETS, TASKS, Task
 from widemargin import SVC
-from widemargin.estimators import batch
+from widemargin.estimators import engine_choice
 
 MOST = 64_000
 
@@ -63,7 +63,7 @@ def main():
     lines = [
         f"{here['cpu']}, {here['cores']} cores, {options.jobs} threads; "
         f"{here['versions']}",
-        f"auto takes the batch engine up to {batch.MOST_ROWS_ALONE:,} rows",
+        f"auto takes the batch engine up to {engine_choice.MOST_ROWS_ALONE:,} rows",
         HEAD,
     ]
     print("\n".join(lines))
@@ -109,7 +109,7 @@ def choice(X, y, task):
 def timed(X, y, task, solver, jobs):
     """Seconds of a fit by the clock and of the processor, its gap, who solved it."""
     model = SVC(C=task.C, gamma=task.gamma, tol=1e-3, solver=solver, n_jobs=jobs)
-    with changed({"MOST_ROWS": 10**9, "MOST_ROWS_ALONE": 10**9}, batch):
+    with changed({"MOST_ROWS": 10**9, "MOST_ROWS_ALONE": 10**9}, engine_choice):
         begin, cpu = time.perf_counter(), time.process_time()
         model.fit(X, y)
         wall, cpu = time.perf_counter() - begin, time.process_time() - cpu

@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from widemargin.solvers import IRWLS
-from widemargin.solvers.kernel.working_set import Solved
+from widemargin.solvers.kernel.small_problem import Solved
 
 PAIRS, REWEIGHTED, DENSE, CLARABEL = "pairs", "irwls", "dense QP", "Clarabel"
 PRINTED, GUARDED = "published", "guarded"

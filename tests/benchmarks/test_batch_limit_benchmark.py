@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from benchmarks.core import batch_limit
 from benchmarks.kernel_sets import TASKS
-from widemargin.estimators import batch
+from widemargin.estimators import engine_choice
 
 
 def test_both_solve_every_size():
@@ -19,8 +19,8 @@ def test_both_solve_every_size():
 
 
 def test_the_batch_engine_is_taken_beyond_its_size(monkeypatch):
-    monkeypatch.setattr(batch, "MOST_ROWS_ALONE", 100)
+    monkeypatch.setattr(engine_choice, "MOST_ROWS_ALONE", 100)
     X, y = batch_limit.KERNEL_SETS["a9a"](None)
     taken = batch_limit.timed(X[:300], y[:300], TASKS["a9a"], "auto", 1)[-1]
     assert taken == "batch"
-    assert batch.MOST_ROWS_ALONE == 100
+    assert engine_choice.MOST_ROWS_ALONE == 100

@@ -18,7 +18,7 @@ from widemargin import (
     open_rows,
 )
 from widemargin.cli import main
-from widemargin.estimators import batch
+from widemargin.estimators import batch, batch_problems, engine_choice
 from widemargin.solution import Status
 
 RNG = np.random.default_rng(0)
@@ -51,8 +51,8 @@ def test_it_is_what_auto_takes(machine):
 
 
 def test_one_problem_may_have_more_rows_than_auto_gives_it(monkeypatch):
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
-    monkeypatch.setattr("widemargin.estimators.batch.NARROW", 0)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.NARROW", 0)
     y = GROUP > 0
     assert SVC(n_jobs=2).fit(X, y).solution_.solver == "irwls"
     assert SVC(n_jobs=2, solver="batch").fit(X, y).solution_.solver == "batch"
@@ -107,7 +107,7 @@ def test_where_it_does_not_fit_it_is_refused(options, said):
 
 
 def test_large_problems_are_refused(monkeypatch):
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS", 50)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS", 50)
     with pytest.raises(ValueError, match="more than 50 rows a problem, here 90"):
         SVC(solver="batch", multi_class="ovr").fit(X, GROUP)
     wide = RNG.normal(size=(610, 612))
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
         return [dataclasses.replace(one, status=status) for one in found]
 
     monkeypatch.setattr(batch, "solve_many_linear", pressed)
-    monkeypatch.setattr(batch, "MOST_LINEAR", 0)
+    monkeypatch.setattr(engine_choice, "MOST_LINEAR", 0)
     clf = LinearSVC(multi_class="ovo")
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, GROUP)
@@ -197,14 +197,14 @@ def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
 
 
 def test_ctrl_c_in_the_core_ends_pairs_by_products_with_a_model(monkeypatch):
-    solve = batch.solve_many
+    solve = batch_problems.solve_many
 
     def pressed(*problems):
         first, *others = solve(*problems)
         ended = [dataclasses.replace(one, status=Status.INTERRUPTED) for one in others]
         return [first, *ended]
 
-    monkeypatch.setattr(batch, "solve_many", pressed)
+    monkeypatch.setattr(batch_problems, "solve_many", pressed)
     pairs = LinearSVC(multi_class="ovo")
     with pytest.raises(KeyboardInterrupt):
         pairs.fit(X, GROUP)
@@ -213,22 +213,22 @@ def test_ctrl_c_in_the_core_ends_pairs_by_products_with_a_model(monkeypatch):
 
 
 def test_ctrl_c_in_pairs_by_products_ends_larger_pairs_too(monkeypatch):
-    solve, larger = batch.solve_many, []
+    solve, larger = batch_problems.solve_many, []
 
     def pressed(*problems):
         found = solve(*problems)
         return [dataclasses.replace(one, status=Status.INTERRUPTED) for one in found]
 
-    monkeypatch.setattr(batch, "solve_many", pressed)
+    monkeypatch.setattr(batch_problems, "solve_many", pressed)
     monkeypatch.setattr(batch, "_solve_pair", lambda *pair: larger.append(pair))
-    monkeypatch.setattr(batch, "MOST_LINEAR", 30)
+    monkeypatch.setattr(engine_choice, "MOST_LINEAR", 30)
     classes = np.repeat([0, 1, 2], [10, 20, 30])
     with pytest.raises(KeyboardInterrupt):
         LinearSVC(multi_class="ovo").fit(np.eye(60, 5), classes)
     assert not larger
 
 
-@pytest.mark.parametrize("way", ["_by_newton", "_by_products"])
+@pytest.mark.parametrize("way", ["_by_newton", "solve_by_products"])
 def test_ctrl_c_outside_of_the_core_leaves_a_model(way, monkeypatch):
     def pressed(*training):
         raise KeyboardInterrupt

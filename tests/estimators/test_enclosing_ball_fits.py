@@ -27,7 +27,7 @@ from widemargin import (
     as_rows,
     solve,
 )
-from widemargin.solvers.kernel.enclosing_ball import BallDescent
+from widemargin.solvers.kernel.ball_descent import BallDescent
 
 # Few rows, or a low price: most are outside then, which test_contamination.py is about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*lie outside of the ball:UserWarning")

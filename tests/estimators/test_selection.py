@@ -39,7 +39,7 @@ from widemargin import (
     save_model,
     svc_path,
 )
-from widemargin.estimators import batch, folds, selection
+from widemargin.estimators import engine_choice, folds, selection
 from widemargin.problems import conditioning
 
 
@@ -118,8 +118,8 @@ def test_large_problems_are_fitted_one_after_the_other(monkeypatch):
     X, y = scaled(load_wine)
     clf = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.02, 0.1], tol=1e-6)
     at_once = clone(clf).fit(X, y)
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS", 10)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS", 10)
     in_turn = clone(clf).fit(X, y)
     np.testing.assert_array_equal(at_once.scores_, in_turn.scores_)
     assert at_once.path_.max() <= 1e-6
@@ -540,7 +540,7 @@ def test_equal_rows_are_looked_for_once(monkeypatch):
 
     monkeypatch.setattr(conditioning, "equal_rows", counted)
     # Small problems are solved at once, without a look at equal rows.
-    monkeypatch.setattr(batch, "MOST_ENTRIES_ALONE", 0)
+    monkeypatch.setattr(engine_choice, "MOST_ENTRIES_ALONE", 0)
     Cs, models, gaps = linear_svc_path(X, y, Cs=[0.01, 0.1, 1.0])
     assert calls.count(len(X)) == 1
     assert gaps.max() <= 1e-4

@@ -36,7 +36,7 @@ def test_every_loss_has_a_name_in_regression():
 
 
 def test_many_rows_take_working_sets(monkeypatch):
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
-    monkeypatch.setattr("widemargin.estimators.batch.NARROW", 0)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.NARROW", 0)
     X = np.arange(20.0)[:, np.newaxis]
     assert SVR().fit(X, X[:, 0] % 5).solution_.solver == "irwls"

@@ -30,7 +30,7 @@ from widemargin.kernels.packed import Samples
 from widemargin.numerics import cholesky
 from widemargin.solvers import IRWLS, ActiveSet, AugmentedLagrangian, CoreVector
 from widemargin.solvers.driver import limits
-from widemargin.solvers.kernel import reweighted, working_set
+from widemargin.solvers.kernel import reweighted, small_problem
 from widemargin.system.deadline import GRACE, OutOfTime
 
 # Seconds of a unit of work, and of a look at the clock.
@@ -79,11 +79,11 @@ def clock(request, monkeypatch):
     monkeypatch.setattr(Kernel, "called", clock.works(Kernel.called))
     for room in (cholesky, reweighted):
         monkeypatch.setattr(room, "dpotrf", clock.works(room.dpotrf))
-    steps = clock.works(working_set._core.pair_steps)
+    steps = clock.works(small_problem._core.pair_steps)
     core = types.SimpleNamespace(
-        pair_steps=steps, violations=working_set._core.violations
+        pair_steps=steps, violations=small_problem._core.violations
     )
-    monkeypatch.setattr(working_set, "_core", core)
+    monkeypatch.setattr(small_problem, "_core", core)
     return clock
 
 

@@ -12,7 +12,7 @@ from tests.cases.pairwise import pairwise
 from tests.cases.waits import HANGS
 from widemargin import EnclosingBall, LinearSVC, load_model, save_svmlight
 from widemargin.cli import main
-from widemargin.solvers.kernel import enclosing_ball
+from widemargin.solvers.kernel import ball_descent
 from widemargin.solvers.kernel.simplex import SimplexDescent
 from widemargin.solvers.linear.active_set import ActiveSet
 
@@ -189,8 +189,8 @@ def test_a_ball_keeps_the_best_one(monkeypatch, at):
         return advance(*arguments)
 
     monkeypatch.setattr(SimplexDescent, "advance", failing)
-    monkeypatch.setattr(enclosing_ball, "LEAST_STEPS", 1)
-    monkeypatch.setattr(enclosing_ball, "LOOK", 1)
+    monkeypatch.setattr(ball_descent, "LEAST_STEPS", 1)
+    monkeypatch.setattr(ball_descent, "LOOK", 1)
     ball, (X, _) = EnclosingBall(C=None, tol=1e-10), data()
     with pytest.raises(MemoryError, match="Stopped by a lack of memory .* was kept"):
         ball.fit(X)
@@ -202,7 +202,7 @@ def test_without_a_ball_the_error_comes_as_it_is(monkeypatch):
     def failing(*arguments):
         raise MemoryError("no room for 8 bytes")
 
-    monkeypatch.setattr(enclosing_ball, "SimplexDescent", failing)
+    monkeypatch.setattr(ball_descent, "SimplexDescent", failing)
     ball = EnclosingBall()
     with pytest.raises(MemoryError, match="no room for 8 bytes"):
         ball.fit(data()[0])

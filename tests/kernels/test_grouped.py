@@ -7,7 +7,7 @@ from scipy import sparse
 from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
 from tests.cases.many import classes, many, never
 from widemargin import Kernel, _core
-from widemargin.kernels.engines import TOGETHER
+from widemargin.kernels.core_engine import TOGETHER
 from widemargin.kernels.given import GivenSamples
 from widemargin.kernels.grouped import GroupedSamples
 from widemargin.kernels.packed import packed_norms

@@ -7,7 +7,7 @@ from scipy import sparse
 from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
 from widemargin.kernels import packed
-from widemargin.kernels.engines import CoreEngine
+from widemargin.kernels.core_engine import CoreEngine
 from widemargin.kernels.layout import Layout
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import Batches, Parts, Samples

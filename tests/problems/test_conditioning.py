@@ -389,7 +389,7 @@ def test_samples_that_differ_are_not_all_looked_at_for_small_fits(monkeypatch):
         return found
 
     monkeypatch.setattr(equal_samples, "equal_rows", counted)
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS", 50)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS", 50)
     X = np.random.default_rng(0).normal(size=(300, 20))
     SVC(gamma=0.1).fit(X, np.where(X[:, 0] > 0, 1, -1))
     assert looked == [51]

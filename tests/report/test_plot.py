@@ -114,7 +114,9 @@ def test_problems_that_were_stopped_are_counted():
 
 
 def test_of_reasons_that_differ_is_said_what_they_share(monkeypatch):
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_LINEAR", 0)  # one by one
+    monkeypatch.setattr(
+        "widemargin.estimators.engine_choice.MOST_LINEAR", 0
+    )  # one by one
     X, y = clouds(3, 3, 20, spread=3.0)
     pairs = LinearSVC(multi_class="ovo").fit(X[:-1], y[:-1])  # 40 rows, or 39
     assert " s by batch, because the problem is small.\n" in str(pairs.solution_)

@@ -9,7 +9,7 @@ from papers import measure, style
 from widemargin import Kernel
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel.published_irwls import Table1
-from widemargin.solvers.kernel.working_set import Small
+from widemargin.solvers.kernel.small_problem import Small
 
 NAME = "table_1"
 MOST_PASSES = 1000

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels, multiclass
+from widemargin.estimators.ball_model import OUTWARD, model_of
 from widemargin.estimators.callbacks import Callbacks, with_callbacks
 from widemargin.estimators.checks import (
     check_limits,
@@ -38,11 +39,8 @@ from widemargin.kernels.distances import (
     from_products,
     score_distances,
 )
-from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.matrix import Columns
-from widemargin.kernels.table import KERNELS
-from widemargin.models.model import Decision, Model
-from widemargin.models.schemes import ONE_CLASS
+from widemargin.models.model import Model
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import gamma_n
 from widemargin.parameters import Checker
@@ -56,9 +54,6 @@ from widemargin.system.deadline import OutOfTime, until
 
 Vector = NDArray[np.float64]
 
-# Share of the largest k(x, x) that the squared radius of a hard ball is rounded up by,
-# or of the largest |x| the radius: what rounding may do to the distance of a point.
-OUTWARD = 32.0 * float(np.finfo(np.float64).eps)
 # A radius counts as at least this many times the rounding of `center_` in a gap.
 RESOLVED = 1e6
 # Relative range within which k(x, x) of a precomputed kernel counts as constant.
@@ -394,7 +389,7 @@ class EnclosingBall(
             With another kernel; or the radius is infinite.
         """
         check_is_fitted(self)
-        return _made(self)
+        return model_of(self)
 
     # -- parts of fit ------------------------------------------------------------------
 
@@ -578,41 +573,6 @@ class EnclosingBall(
         w = np.zeros(self.n_features_in_)
         w[self.support_] = -2.0 * self.dual_coef_[0]
         return from_products(w, sum(self._meta.values()))
-
-
-class _NoModelError(ValueError, AttributeError):
-    """A ball has no `model_`; so says `hasattr`, which `dir` asks."""
-
-
-def _made(ball: Any) -> Model:
-    """The model of a ball: k(x, x) + |c|^2 - 2 sum a_i k(x_i, x) <= -offset inside."""
-    kernel, owner, square = ball.kernel_, "EnclosingBall", ball._meta["center_square"]
-    diagonal = ball._meta.get("diagonal")
-    if kernel.is_named and KERNELS[kernel.name].value == "decay":
-        diagonal = 1.0
-    if diagonal is None:
-        raise _NoModelError(
-            f"{owner} has a model for kernels with one k(x, x) only (rbf, laplacian, "
-            f"chi2; precomputed where that is so). Got the kernel {kernel.name!r}: "
-            "pickle or skops keep the estimator."
-        )
-    if not np.isfinite(ball.radius_):
-        raise _NoModelError(f"This {owner} has no model: its radius is infinite.")
-    meta = {"machine": "enclosing_ball", "radius": ball.radius_}
-    meta["offset"] = float(ball.offset_)
-    meta |= {"dual_gap": ball.dual_gap_, "status": ball.status_}
-    if hasattr(ball, "feature_names_in_"):
-        meta["feature_names"] = [str(name) for name in ball.feature_names_in_]
-    b = np.array([(OUTWARD - 1.0) * diagonal - square - ball.offset_])
-    a, classes = 2.0 * ball.dual_coef_, np.array([-1, 1])
-    if kernel.is_named:
-        count: Any = np.array([a.shape[1]], np.int32)
-        sums = Expansion(kernel, ball.support_vectors_, a, b, count)
-        return Model(classes, ONE_CLASS, meta=meta, kernels=sums)
-    w = np.zeros(ball.n_features_in_)
-    w[ball.support_] = a[0]
-    meta["kernel"] = kernel.name
-    return Model(classes, ONE_CLASS, (Decision(w, float(b[0])),), meta)
 
 
 def _longest(rows: Rows) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
-from widemargin.estimators.batch import batched, form, memory_for, samples_for
+from widemargin.estimators.batch_problems import form, memory_for, samples_for
+from widemargin.estimators.engine_choice import batched
 from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Recipe, Training

@@ -25,20 +25,6 @@ from widemargin.solution import Solution
 
 Vector = NDArray[np.float64]
 
-# What a model is made of.
-PARTS = (
-    "_meta",
-    "kernel_",
-    "feature_map_",
-    "coef_",
-    "intercept_",
-    "dual_coef_",
-    "support_",
-    "support_vectors_",
-    "n_support_",
-    "n_features_in_",
-)
-
 
 def fit_function(estimator: Any, find: Callable[[], Fit]) -> None:
     """Check the parameters, keep what is found, and tell how it ended."""

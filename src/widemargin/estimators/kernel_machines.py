@@ -26,13 +26,8 @@ from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.solution import Solution
 
-# What a model is made of.
-PARTS = (
-    "classes_",
-    "_scheme",
-    "multi_class",
-    "decision_function_shape",
-    "break_ties",
+# What the model of one function is made of, and one of classes.
+FUNCTION_PARTS = (
     "_meta",
     "kernel_",
     "feature_map_",
@@ -43,6 +38,14 @@ PARTS = (
     "support_vectors_",
     "n_support_",
     "n_features_in_",
+)
+PARTS = (
+    "classes_",
+    "_scheme",
+    "multi_class",
+    "decision_function_shape",
+    "break_ties",
+    *FUNCTION_PARTS,
     "calibrator_",
 )
 

@@ -15,7 +15,6 @@ from widemargin.estimators import labels
 from widemargin.estimators.callbacks import with_callbacks
 from widemargin.estimators.checks import check_limits, read_rows
 from widemargin.estimators.functions import (
-    PARTS,
     fit_function,
     function_parts,
     function_point,
@@ -23,6 +22,7 @@ from widemargin.estimators.functions import (
     store_function,
 )
 from widemargin.estimators.kernel_machines import (
+    FUNCTION_PARTS,
     WeightsOfKernel,
     check_kernel_of,
     set_kernel,
@@ -305,7 +305,7 @@ class OneClassSVM(
         The same until a fit or an assignment changes an attribute that it is made of.
         """
         check_is_fitted(self)
-        return made_once(self, PARTS, lambda: _made(self))
+        return made_once(self, FUNCTION_PARTS, lambda: _made(self))
 
     # -- parts of fit ------------------------------------------------------------------
 

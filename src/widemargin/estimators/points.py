@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.batch import batched
 from widemargin.estimators.classifier import Classifier
+from widemargin.estimators.engine_choice import batched
 from widemargin.estimators.multiclass import rows_of
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor

@@ -9,11 +9,11 @@ from widemargin.data import shared
 from widemargin.data.distributed import RowsLostError
 from widemargin.data.rows import Rows
 from widemargin.estimators.batch import (
-    refuse_batch,
     solve_batch,
     solve_linear_batch,
     solve_linear_pairs,
 )
+from widemargin.estimators.engine_choice import refuse_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.solution import Certificate, Solution, Status

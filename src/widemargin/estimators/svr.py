@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.functions import (
-    PARTS,
     function_parts,
     function_point,
     keep_function,
 )
 from widemargin.estimators.kernel_machines import (
+    FUNCTION_PARTS,
     WeightsOfKernel,
     check_kernel_of,
     set_kernel,
@@ -203,7 +203,7 @@ class SVR(Regressor):
         The same until a fit or an assignment changes an attribute that it is made of.
         """
         check_is_fitted(self)
-        return made_once(self, PARTS, self._made)
+        return made_once(self, FUNCTION_PARTS, self._made)
 
     # -- parts of fit ------------------------------------------------------------------
 

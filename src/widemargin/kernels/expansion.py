@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.rows import Rows
+from widemargin.kernels.core_engine import is_rough
 from widemargin.kernels.core_sums import CoreSums
-from widemargin.kernels.engines import CrossValues, cross_values, is_rough
+from widemargin.kernels.engines import CrossValues, cross_values
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP, strips_at_a_time
 from widemargin.numerics import twofold

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.kernels.core_engine import HUGE
 from widemargin.kernels.definite import is_indefinite, sample
-from widemargin.kernels.engines import ASYMMETRY, HUGE, refuse_pair
+from widemargin.kernels.given_engines import ASYMMETRY, refuse_pair
 from widemargin.kernels.grouped import Grouped, Index, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.rounding import SINGLE, ValueBounds

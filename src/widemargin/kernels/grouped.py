@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.kernels.core_engine import TOGETHER, is_rough
 from widemargin.kernels.core_sums import SPARSE_MODEL, kernel_values
 from widemargin.kernels.definite import is_indefinite, sample
-from widemargin.kernels.engines import TOGETHER, is_rough
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.layout import WIDE, Layout
 from widemargin.kernels.packed import (

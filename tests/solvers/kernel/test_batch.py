@@ -383,7 +383,7 @@ def test_ctrl_c_while_certificates_are_made(presses, monkeypatch):
 
 @pytest.mark.parametrize(("classes", "solver"), [(2, "irwls"), (3, "batch")])
 def test_few_problems_are_solved_here_up_to_fewer_rows(classes, solver, monkeypatch):
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS_ALONE", 10)
     X = np.random.default_rng(0).normal(size=(60, 40))
     fit = SVC(n_jobs=1).fit(X, np.arange(60) % classes)
     assert {one.solver for one in fit.solutions_} == {solver}

@@ -18,7 +18,7 @@ from tests.cases.many import (
 )
 from tests.solvers.kernel.test_batch import PressedLimits
 from widemargin import SVC, Kernel, _core
-from widemargin.estimators.batch import SHOWN
+from widemargin.estimators.engine_choice import SHOWN
 from widemargin.kernels.definite import sample
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Limits
@@ -180,7 +180,7 @@ def test_problems_alone_are_solved_here_where_they_are_narrow(
     columns, solver, monkeypatch
 ):
     assert batch.NARROW == WIDE - 1
-    monkeypatch.setattr("widemargin.estimators.batch.MOST_ROWS_ALONE", 10)
+    monkeypatch.setattr("widemargin.estimators.engine_choice.MOST_ROWS_ALONE", 10)
     X = np.random.default_rng(0).normal(size=(60, columns))
     fit = SVC(n_jobs=1).fit(X, np.arange(60) % 2)
     assert fit.solution_.solver == solver

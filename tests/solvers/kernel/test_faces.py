@@ -9,7 +9,7 @@ from widemargin import NuSVC
 from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers.kernel.faces import solve_on_faces
 from widemargin.solvers.kernel.inner_points import inner_points
-from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
+from widemargin.solvers.kernel.small_problem import Small, solve_by_pairs
 
 STOP = 1e-10
 Q = 60

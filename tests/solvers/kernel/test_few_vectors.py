@@ -8,7 +8,8 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from widemargin import SVC
-from widemargin.estimators import batch
+from widemargin.estimators import batch_problems
+from widemargin.estimators.engine_choice import SHOWN
 from widemargin.kernels.definite import sample
 from widemargin.solution import Status
 
@@ -31,7 +32,7 @@ def test_wide_dense_rows_go_to_working_sets_from_fewer_rows_on(columns, solver):
 
 
 def test_no_press_of_ctrl_c_is_lost_while_some_rows_are_solved(monkeypatch):
-    solve_many, counts = batch.solve_many, []
+    solve_many, counts = batch_problems.solve_many, []
 
     def pressed(problems, *args):
         counts.append(len(problems.y))
@@ -41,17 +42,17 @@ def test_no_press_of_ctrl_c_is_lost_while_some_rows_are_solved(monkeypatch):
             for one in solve_many(problems, *args)
         ]
 
-    monkeypatch.setattr(batch, "solve_many", pressed)
+    monkeypatch.setattr(batch_problems, "solve_many", pressed)
     clf = SVC(C=10.0, gamma=1e-4)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*clusters())
-    assert counts == [batch.SHOWN]
+    assert counts == [SHOWN]
     assert clf.status_ == "interrupted"
 
 
 def test_a_row_without_a_finite_value_has_its_own_number():
     X, y = clusters()
-    row = int(sample(ROWS, batch.SHOWN)[100])
+    row = int(sample(ROWS, SHOWN)[100])
     X[row, 3] = 1e120
     with pytest.raises(ValueError, match=rf"finite values.* at row {row}\b"):
         SVC(kernel="poly", gamma=0.1).fit(X, y)

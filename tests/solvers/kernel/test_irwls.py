@@ -20,7 +20,7 @@ from widemargin import Kernel, Problem, solve
 from widemargin.kernels import matrix as columns
 from widemargin.problems.scores import Scores
 from widemargin.solvers import IRWLS
-from widemargin.solvers.kernel import irwls, working_set
+from widemargin.solvers.kernel import irwls, small_problem, working_set
 
 TOL = 1e-6
 WEIGHTS = [1e-2, 1.0, 1e3]
@@ -186,7 +186,9 @@ def test_c_grows_within_its_bounds_only(C, grows):
     # The best c is (0.5, -0.5), where C has room for it.
     problem = Problem([[1.0], [-1.0]], [1, -1], C, kernel=Kernel("linear"))
     c = np.array([0.5 - 5e-8, 5e-8 - 0.5])
-    run = working_set.WorkingSet(problem, problem.expand(c), working_set.solve_by_pairs)
+    run = working_set.WorkingSet(
+        problem, problem.expand(c), small_problem.solve_by_pairs
+    )
     assert run.grow(1e-5) == grows
     assert np.all(problem.signs * run.c <= C)
     assert np.all(problem.signs * run.scores.values >= 1.0) == grows

@@ -8,7 +8,7 @@ from widemargin import Kernel, solve
 from widemargin.problems import kernel
 from widemargin.problems.regression import coefficients, regression_problem
 from widemargin.solvers import IRWLS
-from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
+from widemargin.solvers.kernel.small_problem import Small, solve_by_pairs
 
 RBF = Kernel("rbf", gamma=0.5)
 

@@ -14,8 +14,8 @@ from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import irwls
 from widemargin.solvers.kernel.published_irwls import GUARDED, Table1
 from widemargin.solvers.kernel.published_selection import RandomSelection
+from widemargin.solvers.kernel.small_problem import Small, solve_by_pairs
 from widemargin.solvers.kernel.violations import violations
-from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
 
 SEEDS = range(6)
 EPS = 1e-3  # what the paper takes for its eps

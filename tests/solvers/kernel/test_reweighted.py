@@ -16,7 +16,7 @@ from widemargin.kernels.packed import aligned, padded
 from widemargin.solvers import IRWLS
 from widemargin.solvers.kernel import reweighted
 from widemargin.solvers.kernel.reweighted import reweighted_steps
-from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
+from widemargin.solvers.kernel.small_problem import Small, Solved, solve_by_pairs
 from widemargin.system.deadline import Deadline, OutOfTime, until
 
 STOP = 1e-8

@@ -7,13 +7,10 @@ from tests.cases.kernels import NAMED, plain
 from widemargin import Kernel, Problem, _core, solve
 from widemargin.kernels.packed import padded
 from widemargin.solvers import IRWLS
-from widemargin.solvers.kernel import working_set
+from widemargin.solvers.kernel import small_problem, working_set
 from widemargin.solvers.kernel.selection import UNSOLVED, Choice, Precision
-from widemargin.solvers.kernel.working_set import (
-    Solved,
-    WorkingSet,
-    solve_by_pairs,
-)
+from widemargin.solvers.kernel.small_problem import Solved, solve_by_pairs
+from widemargin.solvers.kernel.working_set import WorkingSet
 
 
 def run_of(m=300, every=2, mass=None, rounds=False):
@@ -153,7 +150,7 @@ def test_pair_steps_go_on_to_what_is_aimed_at_and_keep_what_they_reached():
     assert left[1] <= 2e-3 < left[0]
     never = solve_by_pairs(small._replace(aim=0.0), 0.1)
     assert never.reached
-    assert never.steps <= plain_end.steps + working_set.FURTHER * 300
+    assert never.steps <= plain_end.steps + small_problem.FURTHER * 300
 
 
 def test_all_rows_stay_where_all_that_violate_have_room():

@@ -32,7 +32,7 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.draws import Draws
-from widemargin.solvers.kernel.working_set import Small, solve_by_pairs
+from widemargin.solvers.kernel.small_problem import Small, solve_by_pairs
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

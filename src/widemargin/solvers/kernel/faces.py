@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from widemargin.solvers.kernel.small_problem import Small, Solved
 from widemargin.solvers.kernel.violations import Violations
-from widemargin.solvers.kernel.working_set import Small, Solved
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

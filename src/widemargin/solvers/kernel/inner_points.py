@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from widemargin.numerics.cholesky import cholesky
 from widemargin.solvers.kernel.reweighted import balanced
-from widemargin.solvers.kernel.working_set import Small
+from widemargin.solvers.kernel.small_problem import Small
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

@@ -35,10 +35,8 @@ from widemargin.solvers.kernel.selection import (
     Choice,
     Precision,
 )
-from widemargin.solvers.kernel.working_set import (
-    Inner,
-    WorkingSet,
-)
+from widemargin.solvers.kernel.small_problem import Inner
+from widemargin.solvers.kernel.working_set import WorkingSet
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]

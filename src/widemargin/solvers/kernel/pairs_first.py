@@ -5,7 +5,7 @@ import numpy as np
 from widemargin.solvers.kernel.faces import solve_on_faces
 from widemargin.solvers.kernel.inner_points import inner_points
 from widemargin.solvers.kernel.reweighted import reweighted_steps
-from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
+from widemargin.solvers.kernel.small_problem import Small, Solved, solve_by_pairs
 
 # So often another method may fail where pair steps have. (1 and 10 took no longer,
 # benchmarks/core/untuned.py.)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from widemargin.numerics.cholesky import threads_for
 from widemargin.solvers.kernel.reweighted import _lower, balanced
-from widemargin.solvers.kernel.working_set import Small, Solved
+from widemargin.solvers.kernel.small_problem import Small, Solved
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

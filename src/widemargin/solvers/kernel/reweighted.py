@@ -41,7 +41,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
-from widemargin.solvers.kernel.working_set import Small, Solved, solve_by_pairs
+from widemargin.solvers.kernel.small_problem import Small, Solved, solve_by_pairs
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]

@@ -1,0 +1,124 @@
+// Pair steps of a small problem of the batch engine in float64, with all kernel values.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "batch.hpp"
+#include "gathered.hpp"
+#include "pair_steps.hpp"
+#include "problem_data.hpp"
+
+namespace widemargin {
+
+// The problem in float64. Padding is left out.
+class ExactProblem {
+ public:
+  ExactProblem(ProblemData& of, const BatchCode& code)
+      : of_(of),
+        code_(code),
+        m_(of.m),
+        width_(padded(m_)),
+        K_(static_cast<double*>(std::aligned_alloc(64, bytes(m_))), &std::free),
+        lower_(m_),
+        upper_(m_),
+        x_(m_),
+        F_(width_),
+        diagonal_(width_, 1.0),
+        ridge_(width_),
+        kink_(width_),
+        f_(width_),
+        room_((of.sums > 1 ? 4 : 2) * width_) {
+    if (!K_) throw std::bad_alloc();
+    of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
+    make_values();
+    for (std::size_t r = 0; r < m_; ++r) {
+      const std::size_t p = at_[r];
+      lower_[r] = of_.lower[p], upper_[r] = of_.upper[p], x_[r] = of_.x[p];
+      ridge_[r] = of_.all.squared && of_.C[p] > 0 ? 0.5 / of_.C[p] : 0.0;
+      diagonal_[r] = K_.get()[r * width_ + r] + ridge_[r] + of_.shift;
+      kink_[r] = of_.q[p];
+    }
+    make_scores();
+    for (std::size_t r = 0; r < m_; ++r)
+      F_[r] = f_[r] + ridge_[r] * x_[r] + of_.shift * of_.total - of_.target[at_[r]];
+  }
+
+  // Bytes of all kernel values of m rows.
+  static std::size_t bytes(std::size_t m) { return m * padded(m) * sizeof(double); }
+
+  // Steps until the violation is at most `stop`, or `most` of them; then the scores.
+  PairSteps advance(double stop, std::int64_t most) {
+    const SmallProblem<double> problem{{K_.get(), width_},
+                                       m_,
+                                       width_,
+                                       diagonal_.data(),
+                                       ridge_.data(),
+                                       of_.shift,
+                                       lower_.data(),
+                                       upper_.data(),
+                                       x_.data(),
+                                       F_.data(),
+                                       room_.data(),
+                                       of_.sums,
+                                       of_.is_twofold ? kink_.data() : nullptr,
+                                       made_};
+    const auto done = code_.pairs.steps64(problem, stop, most);
+    made_ += done.steps;
+    make_scores();
+    for (std::size_t r = 0; r < m_; ++r) of_.x[at_[r]] = x_[r], of_.f[at_[r]] = f_[r];
+    return done;
+  }
+
+ private:
+  static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
+
+  void make_scores() {
+    std::fill(f_.begin(), f_.end(), 0.0);
+    of_.total = 0;
+    for (std::size_t r = 0; r < m_; ++r) {
+      of_.total += x_[r];
+      if (x_[r] != 0)
+        for (std::size_t s = 0; s < m_; ++s) f_[s] += x_[r] * K_.get()[r * width_ + s];
+    }
+  }
+
+  // The kernel values of all rows with each other.
+  void make_values() {
+    std::vector<std::int64_t> rows;
+    for (const auto p : at_) rows.push_back(of_.rows[p]);
+    const auto& exact = of_.samples.exact;
+    const auto row_of = [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); };
+    double* K = K_.get();
+    if (of_.samples.is_given()) {
+      for (std::size_t r = 0; r < m_; ++r, K += width_) {
+        const double* from = exact.given.data() + row_of(r) * of_.samples.diagonal.size();
+        for (std::size_t s = 0; s < m_; ++s) K[s] = from[rows[s]];
+        std::fill(K + m_, K + width_, 0.0);
+      }
+      return;
+    }
+    Packed packed;
+    packed.fill(exact.batch, exact.norms, rows);
+    Gathered<double> gathered;
+    const auto batch = gathered.fill(exact.batch, m_, row_of);
+    code_.kernels.rows64(exact.form, packed.strips(m_, exact.batch.n), batch,
+                         {K, nullptr, width_, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
+                         width_ / kStrip);
+  }
+
+  ProblemData& of_;
+  const BatchCode& code_;
+  std::size_t m_, width_;
+  std::unique_ptr<double, void (*)(void*)> K_;
+  std::vector<double> lower_, upper_, x_, F_, diagonal_, ridge_, kink_, f_, room_;
+  std::vector<std::size_t> at_;
+  std::int64_t made_ = 0;
+};
+
+}  // namespace widemargin

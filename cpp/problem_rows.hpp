@@ -1,0 +1,168 @@
+// What makes rows of K for a problem of the batch engine, where steps or scores need them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "batch.hpp"
+#include "crew.hpp"
+#include "gathered.hpp"
+#include "kept_parts.hpp"
+#include "pair_steps.hpp"
+#include "problem_data.hpp"
+
+namespace widemargin {
+
+// Columns from which rows of K are made together where that is worth it.
+constexpr std::size_t kWide = 24;
+// Multiplications between two looks whether it is over, a millisecond or so; and what a value takes
+// beside those of its columns.
+constexpr std::size_t kLook = 1 << 23, kOfValue = 8;
+
+// Rows of K by parts, which are kept for all problems.
+class ProblemRows {
+ public:
+  ProblemRows(ProblemData& of, const KernelTable& kernels, Crew& crew, bool is_caller)
+      : of_(of),
+        kernels_(kernels),
+        crew_(crew),
+        is_caller_(is_caller),
+        together_(of.samples.strips.n >= kWide ? kTogether : 1) {}
+
+  // As it was seen when rows were made.
+  const bool& is_over() const { return is_over_; }
+  // How many are made at once.
+  std::size_t together() const { return together_; }
+
+  // For `made32`.
+  MadeRows<float> made() {
+    return {of_.parts.data(),   of_.group_begin.data(),
+            of_.group.data(),   of_.still.data(),
+            of_.group.size(),   this,
+            &ProblemRows::make, &is_over_};
+  }
+
+  // Part g of the row of position p.
+  const float* part(std::size_t p, std::size_t g) {
+    const float* known = __atomic_load_n(of_.parts[p] + of_.group[g], __ATOMIC_ACQUIRE);
+    return known != nullptr ? known : make_part(p, g);
+  }
+
+  // All parts of some rows, some rows together. False: it was over before they were there.
+  bool make_missing(const std::vector<std::size_t>& rows) {
+    const auto& begin = of_.group_begin;
+    std::array<std::size_t, kTogether> some;
+    for (std::size_t own = 0, r = 0; own < of_.group.size(); ++own) {
+      const std::size_t first = r;
+      while (r < rows.size() && rows[r] < begin[own + 1]) ++r;
+      for (std::size_t g = 0; g < of_.group.size(); ++g) {
+        std::size_t count = 0;
+        const auto flush = [&] {
+          if (count > 0) make_parts(some.data(), count, own, g);
+          count = 0;
+        };
+        for (std::size_t k = first; k < r; ++k) {
+          if (is_known(rows[k], of_.group[g])) continue;
+          if (is_over_) return false;
+          some[count++] = sample_of(rows[k], own);
+          if (count == kTogether) flush();
+        }
+        flush();
+      }
+    }
+    return true;
+  }
+
+  // Add the rows of some positions to f, one by one, so many times as `by` says.
+  void add(const std::vector<std::size_t>& rows, const std::vector<double>& by, double* f) {
+    constexpr std::size_t most = 64;
+    for (std::size_t g = 0; g < of_.group.size(); ++g) {
+      const std::size_t begin = of_.group_begin[g], end = of_.group_begin[g + 1];
+      const float* base = nullptr;
+      std::int64_t place[most];
+      double weight[most];
+      std::size_t count = 0;
+      const auto flush = [&] {
+        kernels_.add32(base, place, count, 1, weight, 0, end - begin, f + begin);
+        count = 0;
+      };
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        const float* values = part(rows[k], g);
+        if (count == 0) base = values;
+        place[count] = values - base, weight[count] = by[k];
+        if (++count == most) flush();
+      }
+      if (count > 0) flush();
+    }
+  }
+
+ private:
+  static const float* make(void* self, std::size_t p, std::size_t g) {
+    return static_cast<ProblemRows*>(self)->make_part(p, g);
+  }
+
+  // Part g of row i; and of others of its group that are likely to move soon.
+  const float* make_part(std::size_t i, std::size_t g) {
+    std::size_t own = 0;
+    while (i >= of_.group_begin[own + 1]) ++own;
+    std::array<std::size_t, kTogether> chosen{i};
+    std::array<float, kTogether> merit{};
+    std::size_t count = 1;
+    const std::size_t begin = of_.group_begin[own], id = of_.group[g];
+    const std::size_t last = begin + of_.group_count[own];
+    for (std::size_t p = begin; together_ > 1 && p < last; ++p) {
+      const float value = merit_of(p);
+      if (count == together_ && !(value > merit[count - 1])) continue;
+      // Looked up for few: the parts of samples lie far apart.
+      if (p == i || is_known(p, id)) continue;
+      std::size_t k = count < together_ ? count++ : count - 1;
+      for (; k > 1 && value > merit[k - 1]; --k) chosen[k] = chosen[k - 1], merit[k] = merit[k - 1];
+      chosen[k] = p, merit[k] = value;
+    }
+    for (std::size_t r = 0; r < count; ++r) chosen[r] = sample_of(chosen[r], own);
+    make_parts(chosen.data(), count, own, g);
+    return __atomic_load_n(of_.parts[i] + id, __ATOMIC_ACQUIRE);
+  }
+
+  // The parts g of some samples; now and then a look whether it is over.
+  void make_parts(const std::size_t* samples, std::size_t count, std::size_t own, std::size_t g) {
+    of_.kept.make(samples, count, of_.group[own], of_.group[g], gathered_);
+    const std::size_t values = count * (of_.group_begin[g + 1] - of_.group_begin[g]);
+    work_ += values * (of_.samples.strips.n + kOfValue);
+    if (work_ < kLook) return;
+    work_ = 0;
+    is_over_ = crew_.stopped(is_caller_);
+  }
+
+  bool is_known(std::size_t p, std::size_t id) const {
+    return __atomic_load_n(of_.parts[p] + id, __ATOMIC_RELAXED) != nullptr;
+  }
+  // The sample of a position of group `own`.
+  std::size_t sample_of(std::size_t p, std::size_t own) const {
+    return of_.kept.first(of_.group[own]) + p - of_.group_begin[own];
+  }
+
+  // How much a sample violates its conditions, where it has several places at the worst of them.
+  float merit_of(std::size_t p) const {
+    const std::size_t width = of_.width;
+    const float *up = of_.room.data(), *down = up + width;
+    float merit = std::max(up[p] - of_.F[p], down[p] + of_.F[p]);
+    for (std::size_t s = 2 * width; s < of_.room.size(); s += 2 * width)
+      merit = std::max({merit, up[s + p] - of_.F[p], down[s + p] + of_.F[p]});
+    return merit;
+  }
+
+  ProblemData& of_;
+  const KernelTable& kernels_;
+  Crew& crew_;
+  const bool is_caller_;
+  const std::size_t together_;
+  std::size_t work_ = 0;  // since the last look whether it is over
+  bool is_over_ = false;
+  Gathered<float> gathered_;
+};
+
+}  // namespace widemargin

@@ -1,0 +1,222 @@
+"""The binary problems of a fit over the samples that they share, solved at once."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.estimators.training import Training
+from widemargin.kernels.given import GivenSamples, given_bytes, given_values
+from widemargin.kernels.grouped import Grouped, GroupedSamples
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.packed import STRIP
+from widemargin.losses.pointwise import LOSSES, PointwiseLoss
+from widemargin.problems.many import ManyProblems
+from widemargin.problems.nu import nu_mass
+from widemargin.solution import Solution, Status
+from widemargin.solvers.kernel.batch import (
+    MOST_EXACTLY,
+    MOST_ROWS,
+    are_shared,
+    solve_many,
+)
+from widemargin.system import deadline
+from widemargin.system.deadline import OutOfTime
+from widemargin.system.memory import free_bytes
+from widemargin.system.threads import n_threads
+
+Vector = NDArray[np.float64]
+
+# Bytes of kernel values that are always free: to look takes 0.1 ms.
+FEW_BYTES = 64 << 20
+# Bytes of the vectors of all problems, for each row of each.
+PLACE_BYTES = 200
+
+
+def solve_chosen(training: Training, chosen: list[int]) -> dict[int, Solution] | None:
+    """Solutions of some problems with a kernel; none where time or memory end first.
+
+    None where they do not fit into memory, or float32 is too rough for them.
+    """
+    try:
+        samples, others = samples_for(training, chosen)
+        memory = memory_for(training, chosen, others + other_bytes(training, chosen))
+        if samples is None or memory <= 0:
+            return None
+        with deadline.until(training.limits.deadline):
+            samples.pack()
+        problems, threads = problems_of(training, samples, chosen), 1
+        if are_shared(problems):  # BLAS is asked for its threads
+            threads = n_threads(training.rows.options.get("n_jobs"))
+        solutions = solve_many(problems, training.limits, memory, threads)
+    except (MemoryError, OutOfTime):  # in turn they take less
+        return {}
+    except KeyboardInterrupt:  # of a callable: in turn they end at their first step
+        training.callbacks.interrupt()
+        return {}
+    return dict(zip(chosen, solutions, strict=True))
+
+
+def solve_by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
+    """Solutions by the products of few rows; not those that are stalled."""
+    rows = training.rows
+    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    memory = memory_for_products(training, chosen)
+    if memory <= 0:
+        return {}
+    samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
+    if not is_fit(samples, training) or samples.is_wide:
+        return {}
+    problems = problems_of(training, samples, chosen)
+    problems = dataclasses.replace(problems, X=rows.in_memory())
+    threads = n_threads(rows.options.get("n_jobs"))
+    found = solve_many(problems, training.limits, memory, threads)
+    solved = zip(chosen, found, strict=True)
+    return {k: one for k, one in solved if one.status is not Status.STALLED}
+
+
+def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, int]:
+    """The rows of a fit for problems that are solved at once, and bytes that they take.
+
+    None where these do not fit into memory, or float32 is too rough for them.
+
+    Raises
+    ------
+    OutOfTime
+        The time is over before a callable has made its values.
+    """
+    X, kernel = training.rows.in_memory(), training.recipe.kernel
+    samples: Grouped
+    if kernel.is_named:  # type: ignore[union-attr]
+        samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
+        return samples if is_fit(samples, training) else None, samples.packed_bytes
+    n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
+    is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
+    if is_long or memory_for(training, chosen, n_bytes) <= 0:
+        return None, n_bytes
+    with deadline.until(training.limits.deadline):
+        values = given_values(X, kernel)  # type: ignore[arg-type]
+    samples = GivenSamples(values, training.index)
+    return samples if is_fit(samples, training) else None, n_bytes
+
+
+def is_fit(samples: Grouped, training: Training) -> bool:
+    """Whether the core can solve the problems, in float64 where these are small."""
+    few = int(training.sizes.max()) <= MOST_EXACTLY
+    return samples.is_fit or (few and samples.is_fit_exactly)
+
+
+def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
+    """Bytes that kernel values may take, beside ``others``.
+
+    What is free is asked where many could be.
+    """
+    if training.memory_limit is not None:
+        return training.memory_limit - others
+    most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen])
+    if most + others <= FEW_BYTES:
+        return FEW_BYTES
+    return free_bytes() - others
+
+
+def other_bytes(training: Training, chosen: list[int]) -> int:
+    """Bytes beside kernel values: some numbers a place, and pointers to kept rows."""
+    pointers = len(training.index) * (int(training.index.max()) + 1)
+    return PLACE_BYTES * int(training.sizes[chosen].sum()) + 8 * pointers
+
+
+def memory_for_products(training: Training, chosen: list[int]) -> int:
+    """Bytes that products of rows may take, beside what makes them."""
+    others = other_bytes(training, chosen) + _copied_bytes(training, len(chosen))
+    return memory_for(training, chosen, others)
+
+
+def _copied_bytes(training: Training, t: int) -> int:
+    """Bytes that products of rows take at most: copies, and weights of t problems.
+
+    Packed in float32, and twice in float64: for exact scores, and by groups.
+    """
+    m, n = training.rows.shape
+    return 8 * n * (3 * m + 2 * t)
+
+
+def problems_of(
+    training: Training, samples: Grouped, chosen: list[int]
+) -> ManyProblems:
+    """The problems over the samples; a regression has all samples twice."""
+    if training.recipe.q is not None:
+        twice = np.repeat([1.0, -1.0], training.rows.shape[0])
+        return _over_all(training, samples, twice, training.recipe.q)
+    all_classes = tuple(range(len(samples.count)))
+    tasks = [training.tasks[k] for k in chosen]
+    groups = [
+        all_classes if task.negative is None else (task.positive, task.negative)
+        for task in tasks
+    ]
+    sizes = np.array([len(group) for group in groups])
+    flat = np.fromiter(itertools.chain.from_iterable(groups), np.int64)
+    positive = np.array([task.positive for task in tasks])
+    ends, count = sizes.cumsum(), samples.count[flat]
+    C: Any = training.C
+    C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
+    signs = np.where(flat == positive.repeat(sizes), 1.0, -1.0)
+    loss, intercept = form(training)
+    places, y = count.cumsum()[ends - 1], signs.repeat(count)
+    return ManyProblems(
+        samples,
+        flat,
+        ends,
+        places,
+        y,
+        C,
+        loss,
+        intercept,
+        np.full(len(tasks), -1),
+        1.0 if training.recipe.nu is None else 0.0,
+        _masses(training, y, C, places),
+    )
+
+
+def _masses(
+    training: Training, y: Vector, C: Vector, ends: NDArray[np.int64]
+) -> Vector | None:
+    """The sum of alpha of each problem; None where none is given."""
+    nu = training.recipe.nu
+    if nu is None:
+        return None
+    copies = 1 if training.recipe.q is None else 2
+    parts = itertools.starmap(slice, itertools.pairwise([0, *ends.tolist()]))
+    return np.array([nu_mass(nu, y[part], C[part], copies) for part in parts])
+
+
+def _over_all(
+    training: Training, samples: Grouped, y: Vector, q: Vector | float = 1.0
+) -> ManyProblems:
+    """Problems of all rows, which are one group, that ``y`` has once or twice."""
+    t, m = len(training.tasks), training.rows.shape[0]
+    groups = len(y) // m
+    each = groups // t * np.arange(1, t + 1)
+    loss, intercept = form(training)
+    C = np.tile(np.broadcast_to(np.asarray(training.C, np.float64), m), groups)
+    return ManyProblems(
+        samples,
+        np.zeros(groups, np.int64),
+        each,
+        m * each,
+        y,
+        C,
+        loss,
+        intercept,
+        np.full(t, -1),
+        q,
+        _masses(training, y, C, m * each),
+    )
+
+
+def form(training: Training) -> tuple[PointwiseLoss, str]:
+    """The loss and the intercept of the problems."""
+    name, intercept = training.recipe.form or ("", "")
+    loss = LOSSES[name]
+    return loss, loss.intercept if intercept == "auto" else intercept
