@@ -402,14 +402,15 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   KeptParts kept(code.kernels, samples, problems);
   Chains chains(problems, limits, results);
   Crew crew(limits.threads, limits.stop);
-  crew.run(chains.order().size(), [&](std::size_t k, bool is_caller) {
+  crew.run(chains.tasks(), [&](std::size_t, bool is_caller) {
     BatchLimits mine = limits;
     Narrow narrow;
     ProblemVectors vectors;
-    for (auto t = chains.order()[k]; t >= 0 && !crew.stopped(is_caller);) {
+    for (auto t = chains.take(crew, is_caller); t >= 0 && !crew.stopped(is_caller);) {
       const auto one = static_cast<std::size_t>(t);
       const double ratio = ratio_of(problems, one);
-      if (!stays(problems, one, ratio, limits.tol, kShare, results)) {
+      mine.most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
+      if (!chains.follows(one) || !stays(problems, one, ratio, limits.tol, kShare, results)) {
         const auto scored = chains.begin(one, ratio, crew, is_caller);
         Problem(kept, code, samples, problems, one, narrow, vectors, crew, is_caller)
             .run(mine, scored, results[one]);
@@ -417,8 +418,6 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
       chains.end(one);
       kept.end(problems, one);
       t = chains.next(one);
-      const bool too_few = results[one].end == BatchEnd::stuck;
-      mine.most = too_few ? limits.most / kFewerSteps : limits.most;
     }
   });
   return kept.evaluations();

@@ -1276,6 +1276,20 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
+        "chain: long folds go by the problem before, too",
+        "chain.cpp",
+        "if (first.size() <= kFewChains) cut(first);",
+        "",
+        BATCH,
+    ),
+    Mutation(
+        "chain: long folds do not stay where their model does",
+        "chain.cpp",
+        "&& model.steps > 0);",
+        ");",
+        BATCH,
+    ),
+    Mutation(
         "chain: a fold starts with sums of alpha that differ",
         "chain.cpp",
         "double left = sum - own.kept;",

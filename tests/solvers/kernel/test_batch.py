@@ -223,15 +223,62 @@ def test_folds_end_where_each_alone_does(left_out, C):
         assert abs(one.w.sum()) <= 1e-12 * one.alpha.sum()
 
 
-@pytest.mark.parametrize("left_out", [in_turn(4), [slice(0, 1), slice(0, 199)]])
-def test_folds_do_not_depend_on_threads(left_out, monkeypatch):
+@pytest.mark.parametrize(
+    ("left_out", "m"),
+    [
+        (in_turn(4), 400),
+        ([slice(0, 1), slice(0, 199)], 400),
+        (in_turn(4), 1200),
+        ([slice(0, 1), slice(0, 599), slice(1)], 1200),
+    ],
+)
+def test_folds_do_not_depend_on_threads(left_out, m, monkeypatch):
     monkeypatch.setattr(batch, "SHARED_WORK", 0)
-    problems = folds(left_out, times=(1.0, 3.0, 1e3))
+    problems = folds(left_out, m=m, times=(1.0, 3.0, 1e3, 1e5))
     first, *others = [answers(problems, threads=t, tol=1e-5) for t in (1, 2, 5)]
     for found in others:
         for one, other in zip(first, found, strict=True):
             assert one.w.tolist() == other.w.tolist()
             assert (one.b, one.certificate) == (other.b, other.certificate)
+
+
+def long_folds(left_out, C, apart=0.0):
+    """The same of two classes without noise, with C and three times C."""
+    X = np.random.default_rng(0).normal(size=(1200, 4))
+    group = (X[:, 0] > 0.0).astype(int)
+    X[:, 0] += np.where(group, apart, -apart)
+    t = 2 * len(left_out)
+    chains = [((1, 0), k - 1 if k % 2 else -1, 1.0 + 2.0 * (k % 2)) for k in range(t)]
+    problems = many(X, group, RBF, C, groups=chains)
+    for C, own in zip(problems.C.reshape(-1, 2, len(X)), left_out, strict=True):
+        C[:, own] = 0.0
+    return problems
+
+
+def test_few_long_folds_go_by_their_model_alone():
+    first, second, third = in_turn(3)
+    problems = long_folds([first, second, third], C=30.0)
+    others = long_folds([first, third, second], C=30.0)
+    others.C[3 * 1200 : 4 * 1200] = problems.C[3 * 1200 : 4 * 1200]
+    found, again = (answers(both, tol=1e-4) for both in (problems, others))
+    assert found[3].extras["steps"] > 0
+    assert found[2].w.tolist() != again[2].w.tolist()
+    assert found[3].w.tolist() == again[3].w.tolist()
+
+
+def test_long_folds_of_other_weights_follow_their_own_chain():
+    problems = long_folds(in_turn(3), C=30.0)
+    problems.C[-1200:] *= 1.1  # the larger C of the last one
+    found = answers(problems, tol=1e-4)
+    assert {one.status for one in found} == {"solved"}
+    assert found[-1].extras["steps"] > 0
+
+
+def test_few_long_folds_stay_where_their_model_stays():
+    found = answers(long_folds(in_turn(3), C=1e3, apart=0.1), tol=1e-3)
+    for one, other in zip(found[::2], found[1::2], strict=True):
+        assert one.extras["steps"] > other.extras["steps"] == 0
+        assert one.w.tolist() == other.w.tolist()
 
 
 def test_a_start_that_is_given_is_kept_where_another_fold_is_solved():
