@@ -5,10 +5,13 @@ On a Python without the GIL they run at the same time (RELEASING.md).
 
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import threadpoolctl
+from scipy import sparse
 from sklearn.datasets import make_classification
 
 from widemargin import (
@@ -121,6 +124,27 @@ def test_files_at_once(tmp_path, quick_turns):
     for same, found in at_once(calls):
         assert same
         np.testing.assert_array_equal(found, clf.predict(X))
+
+
+@pytest.mark.parametrize("machine", [LinearSVC, LinearSVR])
+def test_short_fits_of_many_columns_keep_one_core_busy(machine):
+    """BLAS's threads are not woken: they would wait for more work in a loop."""
+    rng = np.random.default_rng(0)
+    rows = sparse.random(3000, 20_000, density=0.002, format="csr", random_state=rng)
+    fitted = machine(intercept="penalized")
+    y = np.asarray(rows.sum(axis=1)).ravel() - 20.0
+    y = y > 0.0 if machine is LinearSVC else y
+
+    def others_share():
+        """Of a fit's processor time, what no part of its own thread is."""
+        time.sleep(0.2)  # until they rest
+        whole, own = time.process_time(), time.thread_time()
+        fitted.fit(rows, y)
+        return 1.0 - (time.thread_time() - own) / (time.process_time() - whole)
+
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        others_share()
+        assert min(others_share() for _ in range(3)) < 0.1
 
 
 @pytest.mark.skipif(

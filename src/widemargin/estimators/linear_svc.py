@@ -97,7 +97,7 @@ class LinearSVC(Classifier):
     intercept_ : ndarray (1,), (c,) or (c (c - 1) / 2,)
     support_ : ndarray of the rows with a positive dual variable in any problem
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored. More than
-        64 MiB are copied when they are first asked for, or copied: until then the
+        16 MiB are copied when they are first asked for, or copied: until then the
         training data are kept, and must stay as they are. Not there where the rows are
         not in memory: ``rows.take(clf.support_)`` reads them, or some of them.
     n_support_ : ndarray (c,), support vectors by class

@@ -15,8 +15,9 @@ from widemargin.numerics import linalg
 from widemargin.solution import Solution
 
 # Bytes of support vectors that a fit copies; more are copied when asked for: of seven
-# million rows it would take twice as long as training.
-COPIED_BYTES = 64 << 20
+# million rows it would take twice as long as training, and 56 MB of a million rows were
+# a fifth of a fit's processor seconds, all of them in one thread.
+COPIED_BYTES = 16 << 20
 # Classes up to which to count each takes less than to make integers of bytes, which
 # `bincount` does (of 600,000 rows 0.1 ms a class, and 2; of few rows 2 us more).
 FEW_CLASSES = 3
