@@ -134,6 +134,8 @@ class Problem {
     if (of_.is_plain && !of_.all.squared) of_.aim_at(1 + kMargin * limits.tol);
     share_ = goal_ = kShare * limits.tol;
     chunk_ = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(of_.m / 8));
+    of_.ways.assign(of_.width, 0);
+    relaxation_.ways = of_.ways.data();
     narrow_.turn_off();
     if (WorkingSets::suit(of_, limits)) sets_.emplace(of_, code_, limits);
     may_narrow_ = !sets_ && of_.is_plain && of_.sums == 1 && !of_.all.squared && of_.m >= kLong;
@@ -207,7 +209,7 @@ class Problem {
             of_.room.data(),
             of_.sums,
             of_.is_twofold ? of_.kink.data() : nullptr,
-            steps_};
+            &relaxation_};
   }
 
   // Whether the gap may be small: where it is not by far with intercepts in the middle of the
@@ -300,9 +302,9 @@ class Problem {
   }
   // Steps of the variables that are not settled.
   PairSteps narrow_steps(std::int64_t some) {
-    const auto problem = narrow_.problem(this, &Problem::make_narrow, rows_.is_over(), steps_);
+    const auto problem = narrow_.problem(this, &Problem::make_narrow, rows_.is_over(), relaxation_);
     const auto done = code_.pairs.made32(problem, stop_, some);
-    narrow_.give_back(of_.x.data(), of_.F.data());
+    narrow_.give_back(of_.x.data(), of_.F.data(), relaxation_);
     return done;
   }
   static const float* make_narrow(void* self, std::size_t k, std::size_t) {
@@ -383,6 +385,7 @@ class Problem {
   ProblemRows rows_;
   ProblemScores scores_;
   std::optional<WorkingSets> sets_;
+  Relaxation relaxation_{};
   bool may_narrow_ = false, may_refine_ = false;
   // The gap that is asked for, less what float32 may add in the end; the gap that scores in float32
   // are to show; and the violation at which steps end.

@@ -1,4 +1,6 @@
 // The steps of kernel solvers, as Python calls them.
+#include <vector>
+
 #include "bindings.hpp"
 #include "mirror.hpp"
 #include "pair_steps.hpp"
@@ -14,19 +16,21 @@ std::tuple<std::int64_t, std::int64_t, double> pair_steps(
     const Array<const Real>& ridge, Real shift, const Array<const double>& lower,
     const Array<const double>& upper, const Array<double>& x, const Array<Real>& F,
     const Matrix<Real>& room, int sums, double stop, std::int64_t most,
-    const std::optional<Array<const Real>>& kink, std::int64_t made, int simd) {
+    const std::optional<Array<const Real>>& kink, int simd) {
   const std::size_t width = K.shape(1);
   require(q >= 1 && q <= width && K.shape(0) >= q && width % 16 == 0 && diagonal.size() == width &&
           ridge.size() == width && F.size() == width && 0 <= sums && sums <= 2 &&
           room.shape(0) == (sums > 1 ? 4 : 2) && room.shape(1) == width && lower.size() == q &&
           upper.size() == q && x.size() == q && !(sums > 0 && shift != 0));
   require(!kink || (kink->size() == width && sums < 2));
+  std::vector<signed char> ways(q);
+  widemargin::Relaxation relaxation{ways.data()};
   const auto descend = [&]<template <typename> class Rows>(widemargin::Descent<Real, Rows> run) {
     const widemargin::SmallProblem<Real, Rows> problem{
-        {K.data(), width}, q,        width,        diagonal.data(),
-        ridge.data(),      shift,    lower.data(), upper.data(),
-        x.data(),          F.data(), room.data(),  sums,
-        ::data(kink),      made};
+        {K.data(), width}, q,          width,        diagonal.data(),
+        ridge.data(),      shift,      lower.data(), upper.data(),
+        x.data(),          F.data(),   room.data(),  sums,
+        ::data(kink),      &relaxation};
     const nb::gil_scoped_release release;
     return run(problem, stop, most);
   };
@@ -154,7 +158,7 @@ void bind_block(nb::module_& m) {
   m.def("pair_steps", &pair_steps<Real, Stored>, "K"_a.noconvert(), "q"_a, "diagonal"_a.noconvert(),
         "ridge"_a.noconvert(), "shift"_a, "lower"_a.noconvert(), "upper"_a.noconvert(),
         "x"_a.noconvert(), "F"_a.noconvert(), "room"_a.noconvert(), "sums"_a, "stop"_a, "most"_a,
-        "kink"_a.noconvert().none() = nb::none(), "made"_a = 0, "simd"_a = -1);
+        "kink"_a.noconvert().none() = nb::none(), "simd"_a = -1);
   m.def("mirror", &mirror<Stored>, "K"_a.noconvert(), "begin"_a, "end"_a, "q"_a, "first"_a,
         "last"_a);
 }

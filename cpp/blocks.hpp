@@ -153,6 +153,8 @@ class Blocks {
     make_values(q, width);
     for (auto* vector : {&diagonal_, &ridge_, &F_, &kink_}) vector->assign(width, 0.0f);
     for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);
+    ways_.assign(q, 0);
+    relaxation_ = {ways_.data()};
     room_.resize((all.sums > 1 ? 4 : 2) * width);
     for (std::size_t k = 0; k < q; ++k) {
       const std::size_t p = set_[k];
@@ -196,14 +198,14 @@ class Blocks {
             F_.data(),
             room_.data(),
             all.sums,
-            all.kink != nullptr ? kink_.data() : nullptr};
+            all.kink != nullptr ? kink_.data() : nullptr,
+            &relaxation_};
   }
   template <template <typename> class Rows, class Stop>
-  static PairSteps steps(SmallProblem<float, Rows> small, Descent<float, Rows> descend, double stop,
-                         std::int64_t most, const Stop& is_over) {
+  static PairSteps steps(const SmallProblem<float, Rows>& small, Descent<float, Rows> descend,
+                         double stop, std::int64_t most, const Stop& is_over) {
     PairSteps done{0, 0, 0.0};
     while (done.steps < most) {
-      small.made = done.steps;
       const auto some = descend(small, stop, std::min(kSlice, most - done.steps));
       done.steps += some.steps, done.negative += some.negative, done.violation = some.violation;
       if (!(some.violation > stop) || some.steps == 0 || is_over()) break;
@@ -397,6 +399,8 @@ class Blocks {
   std::unique_ptr<char, Free> K_;
   std::size_t free_ = 0;
   std::vector<float> columns_, norms_, diagonal_, ridge_, F_, kink_, room_;
+  std::vector<signed char> ways_;
+  Relaxation relaxation_{};
   std::vector<double> lower_, upper_, x_;
   Gathered<float> rows_;
   std::int64_t evaluations_ = 0;

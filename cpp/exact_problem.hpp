@@ -33,7 +33,8 @@ class ExactProblem {
         ridge_(width_),
         kink_(width_),
         f_(width_),
-        room_((of.sums > 1 ? 4 : 2) * width_) {
+        room_((of.sums > 1 ? 4 : 2) * width_),
+        ways_(m_) {
     if (!K_) throw std::bad_alloc();
     of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
     make_values();
@@ -67,9 +68,8 @@ class ExactProblem {
                                        room_.data(),
                                        of_.sums,
                                        of_.is_twofold ? kink_.data() : nullptr,
-                                       made_};
+                                       &relaxation_};
     const auto done = code_.pairs.steps64(problem, stop, most);
-    made_ += done.steps;
     make_scores();
     for (std::size_t r = 0; r < m_; ++r) of_.x[at_[r]] = x_[r], of_.f[at_[r]] = f_[r];
     return done;
@@ -118,7 +118,8 @@ class ExactProblem {
   std::unique_ptr<double, void (*)(void*)> K_;
   std::vector<double> lower_, upper_, x_, F_, diagonal_, ridge_, kink_, f_, room_;
   std::vector<std::size_t> at_;
-  std::int64_t made_ = 0;
+  std::vector<signed char> ways_;
+  Relaxation relaxation_{ways_.data()};
 };
 
 }  // namespace widemargin

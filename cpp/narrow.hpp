@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -49,19 +48,21 @@ class Narrow {
     for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);
     room_.resize(2 * width);
     ends_ = {0, width}, still_ = {0, 0, width};
-    parts_.resize(q);
+    parts_.resize(q), ways_.resize(q);
     for (std::size_t k = 0; k < q; ++k) {
       const std::size_t p = at_[k];
       parts_[k] = &known_[k];
       diagonal_[k] = all.diagonal[p], ridge_[k] = all.ridge[p], F_[k] = all.F[p];
       lower_[k] = all.lower[p], upper_[k] = all.upper[p], x_[k] = all.x[p];
+      ways_[k] = all.relaxation->ways[p];
     }
   }
 
-  // For `made32`, after some steps; `maker` and `make` give whole rows of K, by their parts.
+  // For `made32`; `maker` and `make` give whole rows of K, by their parts.
   SmallProblem<float, MadeRows> problem(void* maker,
                                         const float* (*make)(void*, std::size_t, std::size_t),
-                                        const bool& is_over, std::int64_t made) {
+                                        const bool& is_over, const Relaxation& before) {
+    relaxation_ = {ways_.data(), before.factor};
     return {{parts_.data(), ends_.data(), &zero_, still_.data(), 1, maker, make, &is_over},
             at_.size(),
             ends_[1],
@@ -75,7 +76,7 @@ class Narrow {
             room_.data(),
             1,
             nullptr,
-            made};
+            &relaxation_};
   }
 
   // Row k, of the parts of the whole row; part_of(g) says where it is.
@@ -91,8 +92,12 @@ class Narrow {
     return known_[k] = row;
   }
 
-  void give_back(double* x, float* F) const {
-    for (std::size_t k = 0; k < at_.size(); ++k) x[at_[k]] = x_[k], F[at_[k]] = F_[k];
+  void give_back(double* x, float* F, Relaxation& relaxation) const {
+    relaxation.factor = relaxation_.factor;
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      x[at_[k]] = x_[k], F[at_[k]] = F_[k];
+      relaxation.ways[at_[k]] = ways_[k];
+    }
   }
 
  private:
@@ -122,6 +127,8 @@ class Narrow {
   const std::size_t zero_ = 0;
   std::vector<float> diagonal_, ridge_, F_, room_;
   std::vector<double> lower_, upper_, x_;
+  std::vector<signed char> ways_;
+  Relaxation relaxation_{};
   std::unique_ptr<float, Free> rows_;
   std::size_t room_for_rows_ = 0;
   std::vector<const float*> known_;

@@ -193,15 +193,16 @@ class Steps {
   static constexpr Real unit = kUnit<Real, Rows>, twice = 2 * unit;
 
  public:
-  explicit Steps(const SmallProblem<Real, Rows>& problem)
-      : p_(problem), relaxation_{static_cast<std::int64_t>(problem.q)} {
+  explicit Steps(const SmallProblem<Real, Rows>& problem) : p_(problem) {
     const std::size_t groups = p_.sums > 1 ? 2 : 1;
     for (std::size_t i = 0; i < 2 * groups * p_.width; ++i) p_.room[i] = -kInfinity;
+    std::size_t free = 0;
     for (std::size_t i = 0; i < p_.q; ++i) {
       look(i);
       const double x = p_.x[i];
-      relaxation_.free += p_.lower[i] < x && x < p_.upper[i] && !(kinked && x == 0);
+      free += p_.lower[i] < x && x < p_.upper[i] && !(kinked && x == 0);
     }
+    if (free < Relaxation::kManyFree) longest_ = Relaxation::kLongestOfFew;
     for (std::size_t i = 0; i < p_.q; ++i)
       if (const Real size = absolute(p_.diagonal[i]); size > largest_) largest_ = size;
     for (std::size_t i = 1; i < p_.q; ++i) is_flat_ = is_flat_ && p_.diagonal[i] == p_.diagonal[0];
@@ -238,7 +239,8 @@ class Steps {
       double t = (static_cast<double>(p_.F[j]) - p_.F[i]) / curvature;
       if constexpr (kinked)
         t = (static_cast<double>(p_.F[j]) + down(0)[j] + up(0)[i] - p_.F[i]) / curvature;
-      t *= relaxation_(p_.made + done.steps);
+      go(i, 1), go(j, -1);
+      t *= factor();
       const double most = top(i), least_j = bottom(j);
       if (const double room = most - p_.x[i]; t > room) t = room;
       if (const double room = p_.x[j] - least_j; t > room) t = room;
@@ -309,9 +311,11 @@ class Steps {
       if (i == j)
         s = a.best(0, 0);
       else
-        best_of_two(a, b, c, relaxation_(p_.made + done.steps), s, t);
+        best_of_two(a, b, c, factor(), s, t);
       move(i, s);
       if (i != j) move(j, t);
+      if (s != 0) go(i, s > 0 ? 1 : -1);
+      if (t != 0) go(j, t > 0 ? 1 : -1);
       const Real u = static_cast<Real>(s), v = static_cast<Real>(t);
       const Real by_u = u * unit, by_v = v * unit;
       p_.F[i] += p_.ridge[i] * u;
@@ -325,6 +329,10 @@ class Steps {
   }
 
  private:
+  // The factor of steps, and what it learns from one.
+  double factor() const { return p_.relaxation->factor; }
+  void go(std::size_t i, signed char way) const { p_.relaxation->go(i, way, longest_); }
+
   // How far x_i can rise or fall, to its bounds or to the kink.
   double top(std::size_t i) const { return kinked && p_.x[i] < 0 ? 0 : p_.upper[i]; }
   double bottom(std::size_t i) const { return kinked && p_.x[i] > 0 ? 0 : p_.lower[i]; }
@@ -509,7 +517,7 @@ class Steps {
   }
 
   const SmallProblem<Real, Rows>& p_;
-  Relaxation relaxation_;
+  double longest_ = Relaxation::kLongest;
   Real largest_ = 0;     // entry of the diagonal
   bool is_flat_ = true;  // whether all are equal
   // Where two sums are given, and each of two parts of the rows has one of them: which one.

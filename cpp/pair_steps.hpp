@@ -36,6 +36,26 @@ struct MadeRows {
   const bool* is_over;  // whether steps are to end, as it was seen when rows were made
 };
 
+// How much further than to the least of the objective steps go: successive overrelaxation
+// (Mangasarian, Musicant 1999), which lowers it with any factor between 0 and 2. Steps learn it as
+// they go. Where a variable goes on the way that it went last, steps are too short, and the next
+// ones go further; where it turns back they are too long. Few free variables go on for long, and
+// are not solved sooner by long steps. That takes 0.5 to 1.1 of the steps
+// (benchmarks/core/relaxation.py).
+struct Relaxation {
+  static constexpr double kLonger = 0.005, kShorter = 0.01, kLongest = 1.7, kLongestOfFew = 1.3;
+  static constexpr std::size_t kManyFree = 100;
+  signed char* ways;  // of each variable the last one: 1 up, -1 down, 0 none
+  double factor = 1;
+
+  void go(std::size_t i, signed char way, double longest) {
+    const int turn = way * ways[i];
+    factor += turn > 0 ? kLonger : turn < 0 ? -kShorter : 0.0;
+    factor = factor > longest ? longest : factor < 1 ? 1.0 : factor;
+    ways[i] = way;
+  }
+};
+
 // Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper, with `sums` equalities, where
 // Q = K + shift + diag(ridge) and F = F0 + Q x is kept current. `width` numbers a row of K, a
 // multiple of 16; all arrays of Real numbers are as long, and what is behind q is finite.
@@ -54,31 +74,13 @@ struct SmallProblem {
   // Given, the objective has the sum of kink |x| too, numbers of 0 or more, and lower <= 0 <=
   // upper; sums is 0 or 1.
   const Real* kink = nullptr;
-  std::int64_t made = 0;  // steps before these, by which `Relaxation` goes
+  Relaxation* relaxation = nullptr;
 };
 
 struct PairSteps {
   std::int64_t steps;
   std::int64_t negative;  // steps along which the curvature was negative
   double violation;       // what is left at the end
-};
-
-// How much further than to the least of the objective a step goes: successive overrelaxation
-// (Mangasarian, Musicant 1999), which lowers it with any factor between 0 and 2. Where many
-// variables are between their bounds, the more steps each has taken, the further the next ones go;
-// few free ones take more steps with larger factors. It takes 0.5 to 0.9 of the steps
-// (benchmarks/core/relaxation.py); few take as many.
-struct Relaxation {
-  static constexpr double kFirst = 1.3, kThen = 1.5, kLast = 1.7;
-  static constexpr std::int64_t kFew = 1, kMany = 4;  // steps a variable, until each of the latter
-  static constexpr std::size_t kManyFree = 100;
-  std::int64_t variables;
-  std::size_t free = 0;  // of these, as steps begin
-
-  double operator()(std::int64_t steps) const {
-    if (free < kManyFree || steps < kFew * variables) return kFirst;
-    return steps < kMany * variables ? kThen : kLast;
-  }
 };
 
 // Steps until the largest violation is at most `stop`, or `most` of them are made. The first one of

@@ -88,6 +88,7 @@ struct ProblemVectors {
   std::vector<double> target, near;
   std::vector<Line> lines;  // none without a free intercept and without rho
   std::vector<float> diagonal, ridge, F, room, kink;
+  std::vector<signed char> ways;  // see `Relaxation`
   std::vector<const float* const*> parts;
   std::vector<std::pair<double, double>> breaks;
 };

@@ -187,8 +187,8 @@ MUTATIONS = [
     Mutation(
         "pair steps: further than to the least",
         "pair_steps.hpp",
-        "free < kManyFree ||",
-        "free > kManyFree ||",
+        "turn > 0 ? kLonger : turn < 0 ? -kShorter : 0.0;",
+        "turn > 0 ? -kShorter : turn < 0 ? kLonger : 0.0;",
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(

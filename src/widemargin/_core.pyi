@@ -619,6 +619,5 @@ def pair_steps(
     stop: float,
     most: int,
     kink: NDArray[Any] | None = None,
-    made: int = 0,
     simd: int = -1,
 ) -> tuple[int, int, float]: ...

@@ -145,7 +145,6 @@ def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
             goal,
             min(SLICE, most - steps),
             kink,
-            steps,
         )
         steps, negative = steps + made, negative + curved
         if left > goal:
