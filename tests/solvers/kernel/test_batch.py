@@ -532,7 +532,7 @@ def long_chain(noise, C):
 
 
 def test_settled_variables_of_long_problems_take_no_time(monkeypatch):
-    problems = long_chain(0.5, 25.0)
+    problems = long_chain(0.5, 35.0)
     monkeypatch.setattr(batch, "FEW_VISITS", 0)
     found = answers(problems, tol=1e-4)
     assert [answer.status for answer in found] == ["solved"] * 2
