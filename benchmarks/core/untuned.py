@@ -97,7 +97,7 @@ CONSTANTS = (
     Constant(KERNEL + "ball_looks", "PROGRESS", (1e-4, 1e-2), "ball"),
     Constant("problems.ball", "SAMPLE", (64, 1024), "ball"),
     Constant(LINEAR + "interior_point", "RESTORE", (0.03, 0.3), "interior_point"),
-    Constant(LINEAR + "coordinate_descent", "WRONG", (3.0, 30.0), "descent"),
+    Constant(LINEAR + "descent", "WRONG", (3.0, 30.0), "descent"),
     Constant(LINEAR + "normal_equations", "DUAL_ROWS", (600, 2400), "wide"),
     Constant(LINEAR + "normal_equations", "DUAL_STEPS", (10, 40), "wide"),
     Constant(LINEAR + "newton", "CG_MOST_TOL", (3e-2, 0.3), "newton"),

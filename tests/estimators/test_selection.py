@@ -114,6 +114,16 @@ def test_the_model_is_the_best_point_trained_on_all_rows(tmp_path):
     np.testing.assert_array_equal(again.scores_, clf.scores_)
 
 
+def test_searches_do_not_depend_on_threads_where_memory_is_free():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2700, 60))
+    y = X[:, 0] + rng.normal(size=2700) > 0.0
+    how = {"gamma": 1 / 60, "tol": 5e-4, "cv": 4, "refit": False}
+    search = SVCCV(Cs=[0.5, 100.0, 700.0], **how)
+    one, five = (clone(search).set_params(n_jobs=k).fit(X, y).path_ for k in (1, 5))
+    np.testing.assert_array_equal(one, five)
+
+
 def test_large_problems_are_fitted_one_after_the_other(monkeypatch):
     X, y = scaled(load_wine)
     clf = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.02, 0.1], tol=1e-6)

@@ -111,12 +111,15 @@ def is_fit(samples: Grouped, training: Training) -> bool:
 def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
     """Bytes that kernel values may take, beside ``others``.
 
-    What is free is asked where many could be.
+    What is free is asked where many could be. Steps do not depend on the memory, and so
+    on what other threads have taken of it, while the values of one more problem have
+    room, and a quarter of them for each thread, which it cuts out of those of its own.
     """
     if training.memory_limit is not None:
         return training.memory_limit - others
-    most = sum(4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen])
-    if most + others <= FEW_BYTES:
+    each = [4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen]]
+    quarters = 4 + n_threads(training.rows.options.get("n_jobs"))
+    if sum(each) + quarters * max(each) // 4 + others <= FEW_BYTES:
         return FEW_BYTES
     return free_bytes() - others
 
