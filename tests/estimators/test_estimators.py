@@ -443,6 +443,20 @@ def test_facts_of_a_model_are_those_of_its_training(binary, tmp_path):
     assert (meta["C"], meta["loss"], meta["status"]) == (1.0, "squared_hinge", "solved")
 
 
+@pytest.mark.parametrize("rank", [None, "auto"])
+def test_who_changes_the_rows_of_a_fit_does_not_change_predictions(
+    rank, binary, monkeypatch
+):
+    X, y = binary
+    monkeypatch.setattr("widemargin.estimators.support_vectors.COPIED_BYTES", 100)
+    machine, rows = KernelSVC(rank=rank), X.copy()
+    expected = machine.fit(X, y).decision_function(X)
+    machine.fit(rows, y)
+    rows[:] = 0.0
+    np.testing.assert_array_equal(machine.decision_function(X), expected)
+    assert "support_vectors_" not in vars(KernelSVC(kernel="linear").fit(X, y))
+
+
 def test_many_support_vectors_are_copied_when_asked_for(binary, monkeypatch):
     X, y = binary
     monkeypatch.setattr("widemargin.estimators.support_vectors.COPIED_BYTES", 100)

@@ -159,8 +159,9 @@ class EnclosingBall(
         score, or one between two scores, of rows of the fit
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
-        precomputed kernel. More than 16 MiB are copied when they are first asked for,
-        or copied: until then the training data are kept, and must stay as they are.
+        precomputed kernel. With kernel="linear" more than 16 MiB are copied when they
+        are first asked for, or copied: until then the training data are kept, and must
+        stay as they are.
     coreset_ : ndarray, the same as ``support_``: no ball around these rows alone is
         smaller by more than the gap
     dual_coef_ : ndarray (1, n_sv), their a_i, of sum 1

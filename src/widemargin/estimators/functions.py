@@ -80,7 +80,7 @@ def keep_function(estimator: Any, fit: Fit, c: Vector) -> None:
 def keep_coefficients(estimator: Any, fit: Fit, c: Vector) -> None:
     """Set the support vectors and their coefficients."""
     estimator.support_ = np.flatnonzero(c)
-    keep_support_vectors(estimator, fit.training.rows)
+    keep_support_vectors(estimator, fit.training.rows, fit.map is not None)
     estimator.dual_coef_ = c[np.newaxis, estimator.support_]
     estimator.n_support_ = _count(estimator.support_)
 

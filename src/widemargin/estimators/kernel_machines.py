@@ -99,7 +99,8 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
     if fit.n_support is not None and (fit.map is None or fit.map.landmarks is None):
         estimator.n_support_ = fit.n_support
     elif fit.map is None or fit.map.landmarks is None:
-        keep_support(estimator, training, solutions, by_class=True)
+        has_map = fit.map is not None
+        keep_support(estimator, training, solutions, by_class=True, has_map=has_map)
     else:
         _keep_landmarks(estimator, fit)
     if kernel.is_precomputed:

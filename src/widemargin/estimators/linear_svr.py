@@ -87,7 +87,8 @@ class LinearSVR(Regressor):
     coef_ : ndarray (n,)
     intercept_ : ndarray (1,)
     support_ : ndarray of the rows whose error is epsilon or more
-    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored
+    support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored, copied as
+        of `LinearSVC`
     n_support_ : ndarray (1,)
     dual_coef_ : ndarray (1, n_sv), positive where the prediction is too small
     n_iter_ : int

@@ -117,7 +117,7 @@ class NuSVC(ProbabilityMixin):
     support_ : ndarray of the rows with a positive dual variable in any problem, sorted
         by class
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
-        precomputed kernel; a list where X is a list of objects
+        precomputed kernel; a list where X is a list of objects. Copied as of `SVC`.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (c - 1, n_sv), a CSR array where X is sparse, of y_i alpha_i /
         rho, arranged as of `SVC`

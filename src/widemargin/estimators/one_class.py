@@ -124,7 +124,8 @@ class OneClassSVM(
         ``decision_function`` is ``score_samples`` - ``offset_``
     intercept_ : ndarray (1,), ``-offset_``
     support_ : ndarray of the rows with a positive dual variable
-    support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
+    support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed". Copied
+        as of `SVC`.
     n_support_ : ndarray (1,)
     dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse: their dual variables,
         of sum nu S

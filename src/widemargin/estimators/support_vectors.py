@@ -14,9 +14,11 @@ from widemargin.estimators.training import Training
 from widemargin.numerics import linalg
 from widemargin.solution import Solution
 
-# Bytes of support vectors that a fit copies; more are copied when asked for: of seven
-# million rows it would take twice as long as training, and 56 MB of a million rows were
-# a fifth of a fit's processor seconds, all of them in one thread.
+# Bytes of support vectors that a fit copies; more are copied when asked for, where
+# weights predict: of seven million rows it would take twice as long as training, and 56
+# MB of a million rows were a fifth of a fit's processor seconds, all of them in one
+# thread. Where they predict themselves all are copied: who changes the training rows
+# after a fit would change its predictions.
 COPIED_BYTES = 16 << 20
 # Classes up to which to count each takes less than to make integers of bytes, which
 # `bincount` does (of 600,000 rows 0.1 ms a class, and 2; of few rows 2 us more).
@@ -146,8 +148,11 @@ class TrainingDataMixin:
             _ = self.support_vectors_
 
 
-def keep_support_vectors(estimator: Any, rows: Rows) -> None:
-    """Let an estimator have the rows ``support_`` of its fit, where in memory."""
+def keep_support_vectors(estimator: Any, rows: Rows, has_map: bool = False) -> None:
+    """Let an estimator have the rows ``support_`` of its fit, where in memory.
+
+    With a kernel they predict, unless there is a map, or the kernel is linear.
+    """
     for name in ("support_vectors_", "_rows_of_fit"):  # of an earlier fit
         vars(estimator).pop(name, None)
     kernel = getattr(estimator, "kernel_", None)
@@ -155,12 +160,18 @@ def keep_support_vectors(estimator: Any, rows: Rows) -> None:
         return
     vars(estimator)["_rows_of_fit"] = rows
     share = estimator.support_.size / rows.shape[0]
-    if share * linalg.n_bytes(X) <= COPIED_BYTES:
+    by_weights = kernel is None or kernel.name == "linear" or has_map
+    if not by_weights or share * linalg.n_bytes(X) <= COPIED_BYTES:
         _ = estimator.support_vectors_
 
 
 def keep_support(
-    estimator: Any, training: Training, solutions: Sequence[Solution], by_class: bool
+    estimator: Any,
+    training: Training,
+    solutions: Sequence[Solution],
+    *,
+    by_class: bool,
+    has_map: bool = False,
 ) -> None:
     """Set the support vectors, sorted by class if asked, and their coefficients."""
     index, tasks = training.index, training.tasks
@@ -171,7 +182,7 @@ def keep_support(
     if by_class:
         support = support[np.argsort(index[support], kind="stable")]
     estimator.support_ = support
-    keep_support_vectors(estimator, training.rows)
+    keep_support_vectors(estimator, training.rows, has_map)
     if own is not None:
         coefficients = multiclass.coefficients_of_pairs(
             tasks, alphas, own, index, support

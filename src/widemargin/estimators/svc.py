@@ -151,9 +151,10 @@ class SVC(ProbabilityMixin):
     support_ : ndarray of the rows with a positive dual variable in any problem, sorted
         by class
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
-        precomputed kernel; a list where X is a list of objects. More than 16 MiB are
-        copied when they are first asked for, or copied: until then the training data
-        are kept, and must stay as they are.
+        precomputed kernel; a list where X is a list of objects. With
+        kernel="linear" or a map more than 16 MiB are copied when they are first asked
+        for, or copied: until then the training data are kept, and must stay as they
+        are.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse, of y_i alpha_i,
         positive for ``classes_[1]``. One against one: (c - 1, n_sv), arranged and

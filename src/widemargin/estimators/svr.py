@@ -109,7 +109,8 @@ class SVR(Regressor):
     Attributes
     ----------
     support_ : ndarray of the rows whose error is epsilon or more
-    support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed"
+    support_vectors_ : ndarray or CSR array (n_sv, n); empty for "precomputed". Copied
+        as of `SVC`.
     n_support_ : ndarray (1,)
     dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse; positive where the
         prediction is too small
