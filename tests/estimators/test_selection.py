@@ -349,6 +349,28 @@ def test_probabilities_are_those_of_scikit_learn(load, method):
 # -- what ends a search ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize("unfinished", [0, 1])
+def test_ctrl_c_keeps_what_was_finished_at_once(unfinished, monkeypatch):
+    X, y = scaled(load_wine)
+    Cs, whole = [0.01, 0.1, 1.0], SVCCV(Cs=[0.01, 0.1, 1.0]).fit(X, y)
+    solve = folds.solve_places
+
+    def interrupted(problems, limits, memory, threads):
+        ends = solve(problems, limits, memory, threads)
+        ends.is_convex[len(ends.is_convex) - unfinished :] = False
+        return ends._replace(status=selection.Status.INTERRUPTED)
+
+    monkeypatch.setattr(folds, "solve_places", interrupted)
+    clf = SVCCV(Cs=Cs)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert np.isnan(clf.scores_[-1, 0, -1])
+    expected = whole.scores_.copy()
+    expected[-1, 0, -1] = np.nan
+    np.testing.assert_array_equal(clf.scores_, expected)
+    assert Cs[int(np.argmax(whole.scores_.mean(axis=0)[0, :-1]))] == clf.C_
+
+
 def test_ctrl_c_keeps_what_was_finished(monkeypatch):
     X, y = scaled(load_wine)
     solve, calls = folds.solve_places, []

@@ -217,10 +217,8 @@ def _solve_part(found: Folds, some: range) -> bool:
         return False
     ends = solve_places(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
-    solved, within = (
-        ends.solved(limits.tol).reshape(shape),
-        slice(some[0], some[-1] + 1),
-    )
+    solved = _are_finished(ends, limits.tol).reshape(shape)
+    within = slice(some[0], some[-1] + 1)
     found.gaps[:, within] = ends.gaps.reshape(shape).transpose(1, 0, 2)
     found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
     found.ended[:, within] = solved.transpose(1, 0, 2)
@@ -230,6 +228,18 @@ def _solve_part(found: Folds, some: range) -> bool:
                 break
     _keep(found, problems, ends, some)
     return bool(found.ended[:, within].all())
+
+
+def _are_finished(ends: Ends, tol: float) -> NDArray[np.bool_]:
+    """Which problems have a gap that is small enough, also of those before Ctrl-C.
+
+    Then the last one has not: else the press would be lost.
+    """
+    if ends.status is not Status.INTERRUPTED:
+        return ends.solved(tol)
+    finished = ends._replace(status=Status.STALLED).solved(tol)
+    finished[-1] = False
+    return finished
 
 
 def _go_on(
