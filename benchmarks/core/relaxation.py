@@ -2,7 +2,8 @@
 
 Second-order pair steps in float64 with NumPy, to a relative gap, each times a factor:
 one for all, or as `Relaxation` of cpp/pair_steps.hpp learns it. The last sets have a
-narrow kernel: their variables hardly depend on each other.
+narrow kernel: their variables hardly depend on each other. Then other numbers for it:
+rates of 0.3 and 3 times, a longest factor of 1.9, and 1.7 for few free variables, too.
 """
 
 import argparse
@@ -22,17 +23,32 @@ LOOK, SLICE = 100, 250  # steps between two looks at the gap, and at free variab
 
 
 class Learned:
-    """`Relaxation` of the core."""
+    """`Relaxation` of the core, or with other numbers."""
 
-    def __init__(self, m):
+    def __init__(self, rate=1.0, longest=1.7, longest_of_few=1.3):
+        self.longer, self.shorter = 0.005 * rate, 0.01 * rate
+        self.longest, self.longest_of_few = longest, longest_of_few
+
+    def begin(self, m):
+        """A problem of m rows."""
         self.factor, self.ways = 1.0, np.zeros(m)
 
     def go(self, i, way, free):
         """What a step of a variable shows."""
         turn = way * self.ways[i]
-        self.factor += 0.005 if turn > 0 else -0.01 if turn < 0 else 0.0
-        self.factor = min(max(self.factor, 1.0), 1.3 if free < 100 else 1.7)
+        self.factor += self.longer * (turn > 0) - self.shorter * (turn < 0)
+        most = self.longest_of_few if free < 100 else self.longest
+        self.factor = min(max(self.factor, 1.0), most)
         self.ways[i] = way
+
+
+LEARNED = {
+    "learned": Learned(),
+    "x 0.3": Learned(rate=0.3),
+    "x 3": Learned(rate=3.0),
+    "to 1.9": Learned(longest=1.9),
+    "few": Learned(longest_of_few=1.7),
+}
 
 
 def sets(folder):
@@ -55,13 +71,11 @@ def sets(folder):
     return found
 
 
-def steps_of(K, y, C, factor=None):
-    """Pair steps on the hinge with a free intercept to the gap; None: too many.
-
-    Without a factor they learn it.
-    """
-    m = len(y)
-    learned = Learned(m)
+def steps_of(K, y, C, factor):
+    """Pair steps on the hinge with a free intercept to the gap; None: too many."""
+    m, learned = len(y), isinstance(factor, Learned)
+    if learned:
+        factor.begin(m)
     lower, upper = np.where(y > 0, 0.0, -C), np.where(y > 0, C, 0.0)
     x, F = np.zeros(m), -y.copy()
     free = 0
@@ -75,10 +89,10 @@ def steps_of(K, y, C, factor=None):
         j = int(np.where(slope > 0, slope**2 / curvature, 0.0).argmax())
         if steps % LOOK == 0 and gap(x, F, y, C, rise[i], x > lower) <= TOL:
             return steps
-        if factor is None:
-            learned.go(i, 1.0, free)
-            learned.go(j, -1.0, free)
-        best = (factor or learned.factor) * slope[j] / curvature[j]
+        if learned:
+            factor.go(i, 1.0, free)
+            factor.go(j, -1.0, free)
+        best = (factor.factor if learned else factor) * slope[j] / curvature[j]
         t = min(best, upper[i] - x[i], x[j] - lower[j])
         x[i] = upper[i] if t == upper[i] - x[i] else x[i] + t
         x[j] = lower[j] if t == x[j] - lower[j] else x[j] - t
@@ -100,17 +114,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with a9a/train.svm.bz2")
     options = parser.parse_args()
-    print(
-        f"{'set':34}      C   steps " + " ".join(f"{w:5}" for w in FACTORS[1:]),
-        "learned",
-    )
+    settings = {f"{w:.1f}": w for w in FACTORS[1:]} | LEARNED
+    heads = " ".join(f"{name:>7}" for name in settings)
+    print(f"{'set':34}      C   steps {heads}")
     for name, (X, y, gamma) in sets(options.data).items():
         K, labels = rbf_kernel(X, gamma=gamma), np.where(y, 1.0, -1.0)
         for C in CS:
             base = steps_of(K, labels, C, 1.0)
-            others = [steps_of(K, labels, C, w) for w in (*FACTORS[1:], None)]
+            others = [steps_of(K, labels, C, w) for w in settings.values()]
             shares = [
-                f"{o / base:5.2f}" if o and base else f"{o or 0:5}" for o in others
+                f"{o / base:7.2f}" if o and base else f"{o or 0:7}" for o in others
             ]
             print(f"{name:34} {C:6g} {base or 0:7}", *shares, flush=True)
 
