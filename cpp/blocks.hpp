@@ -11,29 +11,22 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
-#include <memory>
-#include <new>
 #include <numeric>
 #include <utility>
 #include <vector>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 #include "batch.hpp"
 #include "crew.hpp"
 #include "gathered.hpp"
 #include "kernel_rows.hpp"
+#include "large_pages.hpp"
 #include "pair_steps.hpp"
 
 namespace widemargin {
 
 // Strips that a thread takes at a time.
 constexpr std::size_t kStripsAtOnce = 8;
-constexpr std::size_t kHugePage = 1 << 21;
 // The share of a working set that stays. (0.5: as long, 0.7: 1.1 times, on 4,000 and 8,000 rows.)
 constexpr double kKept = 0.3;
 // Where one factor of all free variables does (batch.hpp): more than a set holds, with a gap from
@@ -60,10 +53,6 @@ struct Places {
 };
 
 class Blocks {
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-
  public:
   Blocks(const KernelTable& kernels, const PairTable& pairs, const KernelForm& form,
          const Strips<float>& strips, const Batch<float>& batch, Places places, std::size_t largest,
@@ -79,13 +68,7 @@ class Blocks {
                     form.kind == KernelKind::chi2) {
     // None of it is there before it is touched, so that small sets take no more time.
     const std::size_t width = (largest + kStrip - 1) / kStrip * kStrip;
-    const std::size_t bytes =
-        (width * width * sizeof(float) + kHugePage - 1) / kHugePage * kHugePage;
-    K_.reset(static_cast<char*>(std::aligned_alloc(kHugePage, bytes)));
-    if (!K_) throw std::bad_alloc();
-#if defined(MADV_HUGEPAGE)
-    madvise(K_.get(), bytes, MADV_HUGEPAGE);
-#endif
+    K_ = LargePages(width * width * sizeof(float));
   }
 
   std::int64_t evaluations() const { return evaluations_; }
@@ -287,8 +270,8 @@ class Blocks {
   }
 
   // Where the values of the set begin, in float32 or rounded.
-  float* values() const { return reinterpret_cast<float*>(K_.get()); }
-  std::int16_t* rounded() const { return reinterpret_cast<std::int16_t*>(K_.get()); }
+  float* values() const { return static_cast<float*>(K_.get()); }
+  std::int16_t* rounded() const { return static_cast<std::int16_t*>(K_.get()); }
 
   // The kernel values of the set with itself.
   void make_values(std::size_t q, std::size_t width) {
@@ -396,7 +379,7 @@ class Blocks {
   std::array<float, 2> most_rise_{}, most_fall_{};
   std::vector<std::size_t> set_;  // in the order in which they came
   std::vector<std::uint64_t> found_;
-  std::unique_ptr<char, Free> K_;
+  LargePages K_;
   std::size_t free_ = 0;
   std::vector<float> columns_, norms_, diagonal_, ridge_, F_, kink_, room_;
   std::vector<signed char> ways_;

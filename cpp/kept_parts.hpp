@@ -11,13 +11,10 @@
 #include <new>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include "batch.hpp"
 #include "gathered.hpp"
 #include "kernel_rows.hpp"
+#include "large_pages.hpp"
 
 namespace widemargin {
 

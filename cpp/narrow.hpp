@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <vector>
 
+#include "large_pages.hpp"
 #include "pair_steps.hpp"
 
 namespace widemargin {
@@ -25,23 +23,21 @@ class Narrow {
   bool is_on() const { return !at_.empty(); }
   const std::vector<std::size_t>& at() const { return at_; }
   void turn_off() { at_.clear(); }
-  std::size_t held() const { return room_for_rows_ * sizeof(float); }
+  std::size_t held() const { return rows_.bytes(); }
   static std::size_t bytes(std::size_t variables) {
     return variables * wide(variables) * sizeof(float);
   }
 
-  // Take the variables `at`, which rise, of a problem: of those that it has, if it is on.
-  void take(std::vector<std::size_t> at, const SmallProblem<float, MadeRows>& all) {
+  // Take the variables `at`, which rise, of a problem: of those that it has, if it is on; else with
+  // room for so many, which serves the next problem, too.
+  void take(std::vector<std::size_t> at, std::size_t most,
+            const SmallProblem<float, MadeRows>& all) {
     const std::size_t q = at.size(), width = wide(q);
     if (is_on()) {
       keep(at, width);
     } else {
       known_.assign(q, nullptr);
-      if (room_for_rows_ < q * width) {
-        rows_.reset(static_cast<float*>(std::aligned_alloc(64, q * width * sizeof(float))));
-        if (!rows_) throw std::bad_alloc();
-        room_for_rows_ = q * width;
-      }
+      if (held() < bytes(q)) rows_ = LargePages(bytes(most));
     }
     at_ = std::move(at);
     for (auto* vector : {&diagonal_, &ridge_, &F_}) vector->assign(width, 0.0f);
@@ -82,7 +78,7 @@ class Narrow {
   // Row k, of the parts of the whole row; part_of(g) says where it is.
   template <class F>
   const float* cut(std::size_t k, std::size_t parts, const F& part_of) {
-    float* const row = rows_.get() + k * ends_[1];
+    float* const row = row_at(k, ends_[1]);
     std::size_t s = 0;
     for (std::size_t g = 0; g < parts; ++g) {
       const Part part = part_of(g);
@@ -110,7 +106,7 @@ class Narrow {
     }
     for (std::size_t k = 0; k < at.size(); ++k) {
       const float* from = known_[before[k]];
-      float* const row = rows_.get() + k * width;
+      float* const row = row_at(k, width);
       known_[k] = from != nullptr ? row : nullptr;
       if (from == nullptr) continue;
       for (std::size_t s = 0; s < at.size(); ++s) row[s] = from[before[s]];
@@ -119,6 +115,9 @@ class Narrow {
     known_.resize(at.size());
   }
 
+  float* row_at(std::size_t k, std::size_t width) const {
+    return static_cast<float*>(rows_.get()) + k * width;
+  }
   static std::size_t wide(std::size_t variables) { return (variables + 15) / 16 * 16; }
   struct Free {
     void operator()(float* p) const { std::free(p); }
@@ -129,8 +128,7 @@ class Narrow {
   std::vector<double> lower_, upper_, x_;
   std::vector<signed char> ways_;
   Relaxation relaxation_{};
-  std::unique_ptr<float, Free> rows_;
-  std::size_t room_for_rows_ = 0;
+  LargePages rows_;
   std::vector<const float*> known_;
   std::vector<const float* const*> parts_;
 };
