@@ -416,7 +416,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
       const auto one = static_cast<std::size_t>(t);
       const double ratio = ratio_of(problems, one);
       mine.most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
-      if (!chains.follows(one) || !stays(problems, one, ratio, limits.tol, kShare, results)) {
+      if (!stays(problems, one, ratio, limits.tol, kShare, results)) {
         const auto scored = chains.begin(one, ratio, crew, is_caller);
         Problem(kept, code, samples, problems, one, narrow, vectors, crew, is_caller)
             .run(mine, scored, results[one]);

@@ -19,10 +19,8 @@ namespace {
 // size: 450,000 steps of 2,250 problems of pendigits become 300,000 with any share of 0.2 to 0.8.
 constexpr double kMostlyBound = 0.5;
 
-// Chains of so many rows are cut where there are at most so many. Two threads end 5 folds of 5,000
-// rows of a9a and 10 C after 0.87 of the time that whole chains take, three after 0.78, as
-// calculated from the times of single problems; these take 1.02 times the steps. More chains keep
-// threads busy to the end as they are.
+// Chains of so many rows are cut where there are at most so many. More chains keep threads busy to
+// the end as they are.
 constexpr std::size_t kLongChain = 1000, kFewChains = 16;
 
 // Between two looks whether a model is solved.
@@ -82,7 +80,7 @@ Chains::Chains(const BatchProblems& problems, const BatchLimits& limits,
       results_(results),
       next_(problems.size(), -1),
       model_(problems.size(), -1),
-      is_piece_(problems.size()),
+      is_link_(problems.size()),
       is_done_(problems.size()) {
   std::vector<std::int64_t> first;
   for (std::size_t t = 0; t < problems.size(); ++t) {
@@ -100,7 +98,7 @@ Chains::Chains(const BatchProblems& problems, const BatchLimits& limits,
   std::vector<std::vector<std::int64_t>> like(problems.size());
   for (const auto t : first)
     if (const auto model = model_[static_cast<std::size_t>(t)]; model >= 0)
-      if (!is_piece_[static_cast<std::size_t>(t)])
+      if (!is_link_[static_cast<std::size_t>(t)])
         like[static_cast<std::size_t>(model)].push_back(t);
   std::erase_if(first, [&](std::int64_t t) { return model_[static_cast<std::size_t>(t)] >= 0; });
   for (std::size_t k = 0; k < first.size() + limits.threads; ++k) {
@@ -125,38 +123,23 @@ void Chains::find_models(const std::vector<std::int64_t>& first) {
   }
 }
 
-// Only where rows that have a weight in both have the same one: there the start is feasible, but
-// for folds that have hardly a row of a class.
+// Into links: of all chains that are like another one.
 void Chains::cut(const std::vector<std::int64_t>& first) {
-  const auto is_as_model = [&](std::size_t t) {
-    if (model_[t] < 0) return false;
-    const double* const C = &problems_.C[problems_.begin_of(t)];
-    const auto model = static_cast<std::size_t>(model_[t]);
-    const double* const before = &problems_.C[problems_.begin_of(model)];
-    const double others = count_of(problems_.size_of(t), [&](std::size_t i) {
-      return (C[i] > 0) & (before[i] > 0) & (C[i] != before[i]);
-    });
-    return others == 0;
-  };
-  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // place in the chain, from the end
+  std::vector<std::pair<std::size_t, std::int64_t>> links;  // place in the chain
   for (const auto begin : first) {
-    std::vector<std::size_t> own;
-    for (auto t = begin; t >= 0; t = next_[own.back()]) own.push_back(static_cast<std::size_t>(t));
-    if (problems_.size_of(own[0]) < kLongChain || !std::ranges::all_of(own, is_as_model)) continue;
-    for (std::int64_t place = 0; const auto t : own)
-      pieces.emplace_back(place--, t), is_piece_[t] = true;
+    const auto one = static_cast<std::size_t>(begin);
+    if (model_[one] < 0 || problems_.size_of(one) < kLongChain) continue;
+    std::size_t place = 0;
+    for (auto t = begin; t >= 0; t = next_[static_cast<std::size_t>(t)], ++place)
+      links.emplace_back(place, t), is_link_[static_cast<std::size_t>(t)] = true;
   }
-  std::ranges::sort(pieces);
-  for (const auto& [place, t] : pieces) pieces_.push_back(t);
-}
-
-bool Chains::has_moved(std::size_t t) const {
-  const auto& model = results_[static_cast<std::size_t>(model_[t])];
-  return problems_.after[t] < 0 || (model.end == BatchEnd::solved && model.steps > 0);
+  std::ranges::sort(links);
+  for (const auto& [place, t] : links) links_.push_back(t);
 }
 
 bool Chains::is_ready(std::size_t t) const {
-  return is_done(model_[t]) && (has_moved(t) || is_done(problems_.after[t]));
+  const auto model = model_[t], before = problems_.after[t];
+  return (model < 0 || is_done(model)) && (before < 0 || is_done(before));
 }
 
 std::int64_t Chains::take(Crew& crew, bool is_caller) {
@@ -165,10 +148,10 @@ std::int64_t Chains::take(Crew& crew, bool is_caller) {
       const std::lock_guard guard(lock_);
       if (taken_ < order_.size()) return order_[taken_++];
       const auto found = std::ranges::find_if(
-          pieces_, [&](std::int64_t t) { return is_ready(static_cast<std::size_t>(t)); });
-      if (found != pieces_.end()) {
+          links_, [&](std::int64_t t) { return is_ready(static_cast<std::size_t>(t)); });
+      if (found != links_.end()) {
         const auto t = *found;
-        pieces_.erase(found);
+        links_.erase(found);
         return t;
       }
     }
@@ -178,7 +161,7 @@ std::int64_t Chains::take(Crew& crew, bool is_caller) {
 }
 
 bool Chains::is_after_stuck(std::size_t t) const {
-  const auto before = problems_.after[is_piece_[t] ? static_cast<std::size_t>(model_[t]) : t];
+  const auto before = problems_.after[t];
   return before >= 0 && results_[static_cast<std::size_t>(before)].end == BatchEnd::stuck;
 }
 
@@ -203,18 +186,18 @@ std::optional<Scored> Chains::begin(std::size_t t, double ratio, Crew& crew, boo
     const auto model = static_cast<std::size_t>(model_[t]);
     while (!is_done(model_[t]) && !crew.stopped(is_caller)) std::this_thread::sleep_for(kPatience);
     const bool is_there = is_done(model_[t]) && results_[model].end == BatchEnd::solved;
-    if (is_there && begin_near(problems_, t, model, !follows(t)))
+    if (is_there && begin_near(problems_, t, model))
       return Scored{problems_.begin_of(model), results_[model].length};
   }
-  if (!follows(t) || !follow(problems_, t, ratio)) return std::nullopt;
+  if (!follow(problems_, t, ratio)) return std::nullopt;
   return Scored{problems_.begin_of(t),
                 results_[static_cast<std::size_t>(problems_.after[t])].length};
 }
 
-bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model, bool alone) {
+bool begin_near(const BatchProblems& problems, std::size_t t, std::size_t model) {
   const std::size_t to = problems.begin_of(t), from = problems.begin_of(model);
   const std::size_t m = problems.size_of(t);
-  if (!alone && problems.after[t] >= 0 && !is_mostly_bound(problems, from, m)) return false;
+  if (problems.after[t] >= 0 && !is_mostly_bound(problems, from, m)) return false;
   std::vector<double> start(m);
   std::array<OfClass, 2> classes;
   for (std::size_t i = 0; i < m; ++i) {

@@ -27,9 +27,8 @@ class SVCCV(SelectedClassifier):
 
     Each point (fold, gamma, C) is a machine as of `SVC`, with a certified duality gap.
     The machines of all folds and all C share their kernel values. C rises, and
-    each machine begins where that of the next smaller C ended, or near that of the
-    first fold with its C: while most of alpha is at C, and in searches of few problems
-    of 1,000 rows or more.
+    each machine begins where that of the next smaller C ended, or, while most of alpha
+    is at C, near that of the first fold with its C.
 
     Parameters
     ----------
