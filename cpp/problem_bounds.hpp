@@ -20,8 +20,9 @@ namespace widemargin {
 constexpr double kNoise = 1e-8;
 // The most that scores in float32 are off by, as a share of |x|: 0.1 to 0.6 of it were seen.
 constexpr double kFarthest = 1e-6;
-// The gap has fallen if it is less than this share of what it was.
-constexpr double kProgress = 0.9;
+// The gap has fallen if it is less than this share of the least so far, or if the dual objective
+// has risen by this share of that: where steps are slow the primal one goes up and down.
+constexpr double kProgress = 0.9, kRise = 0.01;
 // The objective at zero, times this, is the least that a gap is relative to.
 constexpr double kFloor = 1e-10;
 // Where the optimum may be zero, gaps are relative to this share of what the certificate has them
@@ -103,15 +104,22 @@ class ProblemBounds {
     return primal_ == 0;
   }
 
-  // Whether the gap has fallen within so many steps, of `steps` so far.
+  // Whether the gap has fallen, or the dual objective has risen, within so many of the steps.
   bool has_fallen(std::int64_t steps, std::size_t patience) {
-    if (primal_ - dual_ < kProgress * least_gap_) count_from(steps);
+    const double now = primal_ - dual_;
+    if (now < kProgress * least_gap_) fallen_ = steps;
+    if (fallen_ == steps || dual_ - last_dual_ > kRise * least_gap_) {
+      least_gap_ = std::min(least_gap_, now);
+      last_dual_ = dual_, since_ = steps;
+    }
     return steps - since_ <= static_cast<std::int64_t>(patience);
   }
-  // Whether it has with the last of them.
-  bool has_just_fallen(std::int64_t steps) const { return since_ == steps; }
+  // Whether the gap has fallen with the last of them.
+  bool has_just_fallen(std::int64_t steps) const { return fallen_ == steps; }
   // From now on it is to fall below what it is.
-  void count_from(std::int64_t steps) { least_gap_ = primal_ - dual_, since_ = steps; }
+  void count_from(std::int64_t steps) {
+    least_gap_ = primal_ - dual_, last_dual_ = dual_, since_ = fallen_ = steps;
+  }
 
  private:
   // What gaps are relative to.
@@ -126,8 +134,8 @@ class ProblemBounds {
   double zero_ = 0;     // the objective at zero
   double b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, losses_ = 0;
   std::array<double, 2> level_{};  // intercepts, of each class where these have their own
-  double least_gap_ = std::numeric_limits<double>::infinity();
-  std::int64_t since_ = 0;
+  double least_gap_ = std::numeric_limits<double>::infinity(), last_dual_ = 0;
+  std::int64_t since_ = 0, fallen_ = 0;
 };
 
 }  // namespace widemargin

@@ -59,8 +59,12 @@ FEW_VECTORS = 0.3
 # 23; 2,000 rows of two moons with C = 1,000 take 14 and 30 ms, where a
 # fifth of the visits ends them too early for working sets to go on: 0.7 s. On 4,000
 # rows of a9a with C = 10,000 they take 0.28 s, not 0.38; with C = 1,000 and a gap of
-# 1e-4, which float32 does not reach, 0.42, not 0.34.
-MOST_STEPS, FEW_VISITS = 5, 100_000_000
+# 1e-4, which float32 does not reach, 0.42, not 0.34. Six times as many, on 42 fits with
+# C of 100 to 10,000 in 2 to 8 columns (benchmarks/kernel/large_c.py), take 0.67 of the
+# time with what `has_fallen` and working sets wait now: 0.07 to 1.9 times; ten times as
+# many solve 3,500 rows with C = 10,000 in 0.3 s, where working sets took 2 to 4. A step
+# costs as much as one over LEAST_VISITS places.
+MOST_STEPS, FEW_VISITS, LEAST_VISITS = 5, 1_000_000_000, 300
 # The least gap that it is worth trying for: digits, pendigits and letter with C = 1 and
 # 100 take 0.07 to 0.2 times the processor time of working sets to a gap of 1e-8, and
 # with C = 100 float64 scores in float32 steps do not reach 1e-10.
@@ -230,7 +234,7 @@ def solve_places(
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
     rows, t = int(problems.sizes.max()), len(problems.ends)
-    most = max(MOST_STEPS * rows, FEW_VISITS // rows)
+    most = max(MOST_STEPS * rows, FEW_VISITS // max(rows, LEAST_VISITS))
     if is_end or (problems.may_be_zero and not problems.counted(c).any()):
         # No function is better than none: equal targets. Steps would follow rounding.
         # By scores of 0 no row is beyond the margin: bounds make all of them again.

@@ -98,7 +98,7 @@ def reweighted_steps(small: Small, stop: float) -> Solved:
     Notes
     -----
     A pass costs |S1|^3 / 3 + 6 q^2 flops; 60 passes a rung at the most, 1 to 3 on most
-    from the second one on. 24 q^2 bytes.
+    from the second one on. 24 q^2 bytes, 32 q^2 where K has negative values.
 
     References
     ----------
@@ -177,6 +177,8 @@ class _Passes:
     def __init__(self, small: Small) -> None:
         q = len(small.c)
         self.K = small.K[:, :q].astype(np.float64) + small.shift
+        # Of most kernels K itself. What is moved to the diagonal is little.
+        self._sizes = np.abs(self.K) if (self.K < 0.0).any() else self.K
         self.lower, self.upper, self.sums = small.lower, small.upper, small.sums
         self.c, self.z = small.c.copy(), small.c
         # The ridge of the squared hinge is its d: it is no part of u.
@@ -194,7 +196,7 @@ class _Passes:
     @property
     def rounding(self) -> float:
         """Rounding of e = -(g + b), about."""
-        size = (np.abs(self.K) @ np.abs(self.c) + np.abs(self.g)).max() + abs(self.b)
+        size = (self._sizes @ np.abs(self.c) + np.abs(self.g)).max() + abs(self.b)
         return float(np.finfo(np.float64).eps * max(size, 1.0))
 
     def settle(self, d: Vector, off: float) -> None:
