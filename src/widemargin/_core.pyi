@@ -140,6 +140,7 @@ def write_svmlight(
 
 KERNEL_STRIP: int
 LONGEST: float
+SUM_BLOCKS: int
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
 MANY_FREE: int

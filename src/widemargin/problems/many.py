@@ -343,7 +343,8 @@ class ManyProblems:
             """Scores in float64."""
             return samples.exact(support, rows, threads, stop, self._runs)
 
-        known = bounds = samples.exact_bounds
+        alone = self._runs is None
+        known = bounds = samples.exact_bounds if alone else samples.shared_bounds
         most = ALL_PLACES / (self.sizes.max() * samples.cost)
         few = all(np.count_nonzero(part) <= most for part in (c[:SOME_PLACES], c))
         if not few:
