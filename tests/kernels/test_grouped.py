@@ -139,7 +139,7 @@ def test_scores_are_the_sums_within_the_bounds_of_their_errors(name, stored):
 @pytest.mark.parametrize("given", [False, True])
 def test_no_score_adds_up_all_terms_one_after_the_other(given):
     # 1 and then many numbers of 3/4 of a unit, each of which rounding makes a unit.
-    m = 2000 if given else 4000
+    m = 3000 if given else 4000
     c, group = np.full(m, 0.75 * 2.0**-52), np.zeros(m, int)
     c[0] = 1.0
     if given:
