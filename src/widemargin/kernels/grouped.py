@@ -59,7 +59,7 @@ KEPT_LOST = LONGEST * FLUSHED
 # which are in four parts (`cpp/batch_sums.cpp`). Of problems that share their values
 # all may be.
 IN_BLOCKS, IN_PARTS, SHARED = 1.0 / _core.SUM_BLOCKS, 0.25, 1.0
-EXACT_MORE = 4.0 * STRIP
+EXACT_MORE = 2.0 * STRIP
 
 
 class Grouped(ABC):
