@@ -37,7 +37,7 @@ std::size_t begin_at(std::span<const std::int64_t> end, std::size_t t) {
   return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
 }
 
-// Some rows of a problem, whose k support vectors begin at s0.
+// Some rows of a problem, whose k support vectors begin at s0: sums of those of each strip.
 void sum_rows(const KernelTable& kernels, const BatchSums& sums, std::size_t s0, std::size_t k,
               std::span<const std::size_t> rows, Crew& crew, bool is_caller) {
   const auto& all = sums.rows;
@@ -85,7 +85,7 @@ class OwnSums {
     k_ = static_cast<std::size_t>(sums.support_end[t]) - s0_;
     const auto& all = sums.rows;
     const std::size_t most = std::max(kPackedBytes / (sizeof(double) * (all.batch.n + 1)), kStrip);
-    block_ = (k_ / kBlocks + kStrip) / kStrip * kStrip;
+    block_ = (k_ / kSumBlocks + kStrip) / kStrip * kStrip;
     const auto place_of = [&](std::int64_t row) -> std::int64_t& {
       return place[static_cast<std::size_t>(row)];
     };
@@ -158,8 +158,8 @@ class OwnSums {
   }
 
  private:
-  // Support vectors from which this pays, and into how many blocks they are cut at most.
-  static constexpr std::size_t kLeastOwn = 2 * kStrip, kBlocks = 32;
+  // Support vectors from which this pays.
+  static constexpr std::size_t kLeastOwn = 2 * kStrip;
 
   const BatchSums& sums_;
   std::size_t s0_, k_ = 0, cut_, block_ = 0, blocks_ = 0;

@@ -12,6 +12,12 @@
 
 namespace widemargin {
 
+// Into how many blocks the support vectors of a problem are cut at most. Of k of them a block has
+// k / 32 + 64 at most, and no score of a problem alone adds up more than k / 32 + 128 numbers one
+// after the other: those of a block, what comes of the blocks before it, and what each one makes.
+// Bounds of errors go by that (`Grouped.exact_bounds`).
+constexpr std::size_t kSumBlocks = 32;
+
 // For problem t: out[r] = sum over its support vectors j of weight[j] k(x_row[r], x_support[j]);
 // anything where `stop` says yes before all are made.
 struct BatchSums {

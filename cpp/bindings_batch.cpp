@@ -353,6 +353,7 @@ void bind_batch(nb::module_& m) {
   bind_rows_of_groups<Matrix<const double>, Matrix<const float>, Matrix<const std::int16_t>,
                       Matrix<const std::uint8_t>, widemargin::Csr>(m);
   m.attr("LONGEST") = widemargin::KeptScores::kLongest;
+  m.attr("SUM_BLOCKS") = widemargin::kSumBlocks;
   m.attr("MANY_FREE") = widemargin::kManyFree;
   m.attr("FAR_OFF") = widemargin::kFarOff;
   m.attr("OF_VISIT") = widemargin::kOfVisit;

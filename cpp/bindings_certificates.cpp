@@ -102,20 +102,20 @@ widemargin::KnownScores known_scores(const Known& known, const Index& end, const
           span(y),          span(c),         span(f),   span(b)};
 }
 
+// Numbers that the owner keeps.
 template <class T>
-nb::object as_array(widemargin::Room<T>& room) {
-  const std::size_t size = room.size();
-  T* const data = room.release();
-  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner));
+nb::object as_array(const widemargin::Room<T>& room, const nb::capsule& owner) {
+  const std::span<const T> all = room;
+  return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(all.data(), {all.size()}, owner));
 }
 
-nb::tuple find_places(const Known& known, const Known& exact, const Index& end, const Index& row,
-                      const std::vector<Numbers>& data, const std::vector<Numbers>& found,
-                      const Numbers& rho, const Numbers& counted, bool are_all_wanted, bool squared,
-                      int intercept, double enough, const Matrix<double>& known_bounds,
-                      std::size_t threads) {
-  require(data.size() == 4 && known_bounds.shape(0) == end.size() && known_bounds.shape(1) == 4);
+// `sum` makes scores in float64: see `Grouped.exact`.
+void prove_many(const Known& known, const Known& exact, const Index& end, const Index& row,
+                const std::vector<Numbers>& data, const std::vector<Numbers>& found,
+                const Numbers& rho, const Numbers& counted, bool are_all_wanted, bool squared,
+                int intercept, double enough, std::size_t threads, const nb::callable& sum,
+                const Matrix<double>& out) {
+  require(data.size() == 4 && out.shape(0) == end.size() && out.shape(1) == 4);
   const auto &y = data[0], &C = data[1], &q = data[2], &mass = data[3];
   const auto scores = known_scores(known, end, row, y, found);
   for (const auto& one : {C, q, counted}) require(one.size() == row.size());
@@ -124,18 +124,21 @@ nb::tuple find_places(const Known& known, const Known& exact, const Index& end, 
                                             span(mass), squared, intercept};
   const widemargin::ExactSums sums{values_of(exact), error_of(exact), span(counted)};
   std::vector<widemargin::ProvenBounds> bounds(end.size());
-  widemargin::FoundPlaces out;
+  auto* const places = new widemargin::FoundPlaces;
+  const nb::capsule owner(
+      places, [](void* p) noexcept { delete static_cast<widemargin::FoundPlaces*>(p); });
   {
     const nb::gil_scoped_release release;
-    out = widemargin::find_places(given, scores, span(rho), sums, are_all_wanted, enough, bounds,
-                                  threads);
+    *places = widemargin::find_places(given, scores, span(rho), sums, are_all_wanted, enough,
+                                      bounds, threads);
   }
-  put(bounds, known_bounds);
-  return nb::make_tuple(
-      as_array(out.end), as_array(out.row),
-      nb::make_tuple(as_array(out.y), as_array(out.C), as_array(out.q), mass), as_array(out.at),
-      as_array(out.c), as_array(out.errors),
-      nb::make_tuple(as_array(out.support), as_array(out.weight), as_array(out.support_end)));
+  const auto made = nb::cast<Numbers>(
+      sum(nb::make_tuple(as_array(places->support, owner), as_array(places->weight, owner),
+                         as_array(places->support_end, owner)),
+          nb::make_tuple(as_array(places->row, owner), as_array(places->end, owner))));
+  require(made.size() == places->row.size());
+  widemargin::prove_places(given, scores, span(rho), sums, *places, span(made), bounds);
+  put(bounds, out);
 }
 
 template <class T, std::size_t n>
@@ -247,9 +250,9 @@ void bind_certificates(nb::module_& m) {
   m.def("errors_by_part", &errors_by_part, "eps"_a, "h"_a.noconvert(), "s"_a.noconvert(), "base"_a,
         "each"_a, "more"_a, "lost"_a, "end"_a.noconvert(), "row"_a.noconvert(), "c"_a.noconvert(),
         "out"_a.noconvert());
-  m.def("find_places", &find_places, "known"_a, "exact"_a, "end"_a.noconvert(), "row"_a.noconvert(),
+  m.def("prove_many", &prove_many, "known"_a, "exact"_a, "end"_a.noconvert(), "row"_a.noconvert(),
         "data"_a, "found"_a, "rho"_a.noconvert(), "counted"_a.noconvert(), "are_all_wanted"_a,
-        "squared"_a, "intercept"_a, "enough"_a, "known_bounds"_a.noconvert(), "threads"_a);
+        "squared"_a, "intercept"_a, "enough"_a, "threads"_a, "sum"_a, "out"_a.noconvert());
   m.def("keep_answers", &keep_answers, "known"_a, "end"_a.noconvert(), "row"_a.noconvert(),
         "y"_a.noconvert(), "found"_a, "threads"_a, "weights"_a.noconvert(), "sum"_a.noconvert(),
         "coefficients"_a.noconvert(), "counts"_a);

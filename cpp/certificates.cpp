@@ -392,6 +392,38 @@ FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& sc
   return out;
 }
 
+void prove_places(const CertifiedProblems& problems, const KnownScores& scores,
+                  std::span<const double> rho, const ExactSums& sums, const FoundPlaces& places,
+                  std::span<const double> exact, std::span<ProvenBounds> out) {
+  const auto lengths = sums.values.s;
+  const std::vector<std::uint8_t> every(places.row.size(), 1);
+  const CertifiedProblems found{places.end,    places.y,         places.C,          places.q,
+                                problems.mass, problems.squared, problems.intercept};
+  const CertifiedAnswers by_found{places.c, exact,    places.errors, every, places.row,
+                                  lengths,  scores.b, rho,           {}};
+  std::vector<double> f, errors;
+  std::vector<std::uint8_t> has_loss;
+  for (std::size_t t = 0; t < out.size(); ++t) {
+    if (std::isfinite(out[t].primal)) continue;
+    if (std::isnan(problems.mass[t])) {
+      out[t] = Certified(found, by_found, t).bounds();
+      continue;
+    }
+    if (f.empty()) {
+      f.assign(scores.f.begin(), scores.f.end());
+      errors.resize(f.size()), has_loss.resize(f.size());
+      errors_by_part(scores.values, scores.sum, scores.end, scores.row, scores.c, errors);
+      for (std::size_t k = 0; k < exact.size(); ++k) {
+        const auto i = static_cast<std::size_t>(places.at[k]);
+        f[i] = exact[k], errors[i] = places.errors[k], has_loss[i] = 1;
+      }
+    }
+    const CertifiedAnswers by_all{scores.c, f,        errors, has_loss, scores.row,
+                                  lengths,  scores.b, rho,    {}};
+    out[t] = Certified(problems, by_all, t).bounds();
+  }
+}
+
 void FoundPlaces::make_room() {
   for (auto* const ends : {&end, &support_end})
     std::partial_sum(&(*ends)[0], &(*ends)[0] + ends->size(), &(*ends)[0]);

@@ -81,7 +81,6 @@ class Room {
   T& operator[](std::size_t i) const { return data_[i]; }
   operator std::span<const T>() const { return {data_.get(), size_}; }
   std::size_t size() const { return size_; }
-  T* release() { return data_.release(); }
 
  private:
   std::unique_ptr<T[]> data_;
@@ -114,6 +113,13 @@ struct ExactSums {
 FoundPlaces find_places(const CertifiedProblems& problems, const KnownScores& scores,
                         std::span<const double> rho, const ExactSums& sums, bool are_all_wanted,
                         double enough, std::span<ProvenBounds> known, std::size_t threads);
+
+// Bounds of the problems of which `out` has none yet, by scores in float64 of the places that were
+// found for them. What it costs to make sums exact that are given may be at other places too: these
+// have the scores that are known.
+void prove_places(const CertifiedProblems& problems, const KnownScores& scores,
+                  std::span<const double> rho, const ExactSums& sums, const FoundPlaces& places,
+                  std::span<const double> exact, std::span<ProvenBounds> out);
 
 // Answers of folds: of each binary problem there is one for each fold, and for each of these one
 // for each C, over the same places.

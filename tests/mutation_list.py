@@ -781,6 +781,27 @@ MUTATIONS = [
         MANY,
     ),
     Mutation(
+        "many problems: errors of rough scores where sums are met",
+        "certificates.cpp",
+        "errors_by_part(scores.values, scores.sum, scores.end",
+        "errors_by_part(sums.values, sums.error, scores.end",
+        MANY,
+    ),
+    Mutation(
+        "many problems: the bound of errors of sums that problems share",
+        "many.py",
+        "samples.exact_bounds if alone else samples.shared_bounds",
+        "samples.exact_bounds",
+        MANY,
+    ),
+    Mutation(
+        "many problems: the bound of errors of sums in four parts",
+        "grouped.py",
+        "1.0 / _core.SUM_BLOCKS, 0.25, 1.0",
+        "1.0 / _core.SUM_BLOCKS, 0.0, 1.0",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
         "many problems: rows of coefficients that have moved",
         "kept_scores.hpp",
         "    x_ = x;\n    return moved_;",

@@ -140,6 +140,7 @@ def write_svmlight(
 
 KERNEL_STRIP: int
 LONGEST: float
+SUM_BLOCKS: int
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
 MANY_FREE: int
@@ -471,7 +472,7 @@ def errors_by_part(
     c: Vector,
     out: Vector,
 ) -> None: ...
-def find_places(
+def prove_many(
     known: tuple[float, Vector, Vector, float, float, float, float],
     exact: tuple[float, Vector, Vector, float, float, float, float],
     end: NDArray[np.int64],
@@ -484,17 +485,10 @@ def find_places(
     squared: bool,
     intercept: int,
     enough: float,
-    known_bounds: Vector,
     threads: int,
-) -> tuple[
-    NDArray[np.int64],
-    NDArray[np.int64],
-    tuple[Vector, Vector, Vector, Vector],
-    NDArray[np.int64],
-    Vector,
-    Vector,
-    tuple[NDArray[np.int64], Vector, NDArray[np.int64]],
-]: ...
+    sum: Callable[..., Vector],
+    out: Vector,
+) -> None: ...
 def lay_out(
     end: NDArray[np.int64],
     row: NDArray[np.int64],

@@ -1,5 +1,8 @@
 """Samples in groups: scores of many problems, and bounds of their errors."""
 
+import functools
+import math
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -131,6 +134,24 @@ def test_scores_are_the_sums_within_the_bounds_of_their_errors(name, stored):
         off = np.abs(found[first:last] - K @ c[first:last].astype(np.longdouble))
         assert (off <= errors[first:last]).all()
         assert errors[first:last].max() < 1e-9 * np.abs(found).max()
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_no_score_adds_up_all_terms_one_after_the_other(given):
+    # 1 and then many numbers of 3/4 of a unit, each of which rounding makes a unit.
+    m = 3000 if given else 4000
+    c, group = np.full(m, 0.75 * 2.0**-52), np.zeros(m, int)
+    c[0] = 1.0
+    if given:
+        samples = GivenSamples(np.ones((m, m)), group)
+    else:
+        samples = GroupedSamples(np.ones((m, 1)), group, LINEAR)
+    rows, starts = np.arange(m), np.array([0])
+    errors = samples.exact_errors(rows, c, starts)
+    off = np.abs(exact(samples, rows, c, starts) - math.fsum(c))
+    assert (off <= errors).all()
+    in_turn = abs(functools.reduce(float.__add__, c.tolist()) - math.fsum(c))
+    assert (errors < in_turn).all()
 
 
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])

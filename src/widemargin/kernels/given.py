@@ -16,7 +16,7 @@ from widemargin import _core
 from widemargin.kernels.core_engine import HUGE
 from widemargin.kernels.definite import is_indefinite, sample
 from widemargin.kernels.given_engines import ASYMMETRY, refuse_pair
-from widemargin.kernels.grouped import Grouped, Index, Vector
+from widemargin.kernels.grouped import IN_PARTS, Grouped, Index, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.rounding import SINGLE, ValueBounds
 
@@ -52,7 +52,7 @@ class GivenSamples(Grouped):
         Values that are not symmetric.
     """
 
-    cost = COST
+    cost, in_a_row = COST, IN_PARTS
 
     def __init__(self, values: Vector, group: NDArray[Any]) -> None:
         super().__init__(group)

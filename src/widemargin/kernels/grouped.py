@@ -54,8 +54,12 @@ MOST_BYTES = 256 << 20
 LONGEST = _core.LONGEST
 KEPT_TERMS = LONGEST * gamma_n(TOGETHER + 2, SINGLE), 2.0 * LONGEST**2, 0.0
 KEPT_LOST = LONGEST * FLUSHED
-# The same of float64.
-EXACT_TERMS = 0.0, 1.0, 4.0 * STRIP
+# The share of the terms of a sum in float64 that may be added one after the other,
+# beside so many: of a problem alone, which is summed up in blocks, and of given values,
+# which are in four parts (`cpp/batch_sums.cpp`). Of problems that share their values
+# all may be.
+IN_BLOCKS, IN_PARTS, SHARED = 1.0 / _core.SUM_BLOCKS, 0.25, 1.0
+EXACT_MORE = 2.0 * STRIP
 
 
 class Grouped(ABC):
@@ -70,6 +74,7 @@ class Grouped(ABC):
     order : int ndarray (m,), the rows by groups
     count, first : int ndarray (g,), the size of each group; where it begins in `order`
     cost : float, multiplications of a kernel value, about
+    in_a_row : float, the share of the terms of `exact` sums that follow each other
     is_fit : bool, whether the core can do it: not where float32 is too rough
     is_fit_exactly : bool, whether it can do it in float64
     may_curve : bool, whether the kernel need not be positive semidefinite
@@ -78,6 +83,7 @@ class Grouped(ABC):
 
     diagonal: Vector
     cost: float
+    in_a_row: float = IN_BLOCKS
     is_fit: bool
     is_fit_exactly: bool
     may_curve: bool = False
@@ -282,8 +288,13 @@ class Grouped(ABC):
 
     @functools.cached_property
     def exact_bounds(self) -> SumBounds:
-        """What `exact_errors` goes by, as the core takes it."""
-        return *self._double.core, *EXACT_TERMS, 0.0
+        """What `exact_errors` goes by, as the core takes it: of problems alone."""
+        return *self._double.core, 0.0, self.in_a_row, EXACT_MORE, 0.0
+
+    @property
+    def shared_bounds(self) -> SumBounds:
+        """The same of problems that share their values."""
+        return *self._double.core, 0.0, SHARED, EXACT_MORE, 0.0
 
 
 class GroupedSamples(Grouped):

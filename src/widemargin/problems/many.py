@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,28 +44,6 @@ INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 ALL_PLACES = 1e6
 # Places that are looked at first, where there are many.
 SOME_PLACES = 1 << 12
-
-
-class Line(NamedTuple):
-    """Intercepts of problems, and their rho: (t,), or None where all are 0."""
-
-    b: Vector
-    rho: Vector | None
-
-
-class Places(NamedTuple):
-    """Some places of the problems: where these end, the rows, and what `data` has."""
-
-    ends: Index
-    rows: Index
-    data: tuple[Vector, Vector, Vector, Vector]
-
-    @property
-    def starts(self) -> Index:
-        """Where each problem begins."""
-        starts = np.zeros(len(self.ends), np.int64)
-        starts[1:] = self.ends[:-1]
-        return starts
 
 
 @dataclass(frozen=True)
@@ -122,7 +100,9 @@ class ManyProblems:
     @functools.cached_property
     def starts(self) -> Index:
         """Where the places of each problem begin."""
-        return self._places.starts
+        starts = np.zeros(len(self.ends), np.int64)
+        starts[1:] = self.ends[:-1]
+        return starts
 
     @functools.cached_property
     def sizes(self) -> Index:
@@ -217,11 +197,6 @@ class ManyProblems:
             q = self.samples.filled(q, len(self.y))
         none = np.full(len(self.ends), np.nan)
         return self.y, self.C, q, none if self.mass is None else self.mass
-
-    @functools.cached_property
-    def _places(self) -> Places:
-        """All places."""
-        return Places(self.ends, self.rows, self.data)
 
     def part(self, chosen: list[int], c: Vector) -> "ManyProblems":
         """Some of the problems; each starts at its coefficients among ``c``."""
@@ -331,65 +306,69 @@ class ManyProblems:
             to the largest of ``|P|``, ``|D|`` and 1e-10 of the objective at zero; where
             q is 0 of N^2 k(x, x), and there P is at most 0, that of no function.
         """
-        line = Line(b, None if self.mass is None else rho)
+        rho = np.zeros(len(b)) if rho is None else rho
         with np.errstate(all="ignore"):
-            return self._proven(c, scores, line, threads, stop)
+            if self.X is None:
+                bounds = self._by_scores(c, scores, (b, rho), threads, stop)
+            else:
+                bounds = self._by_weights(c, (b, rho))
+            if self.may_be_zero:  # the objective of no function at all is 0
+                bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
+            bounds[:, 3] += bounds[:, 2]
+            bounds[:, 2] = 0.0 if self.is_plain else self._scales(bounds[:, 1])
+            return bounds
 
     def certificates(self, *answers: Any) -> list[Certificate]:
         """The same, as a list of `Certificate`."""
         return [Certificate(*one) for one in self.bounds(*answers).tolist()]
 
-    def _proven(
+    def _by_scores(
         self,
         c: Vector,
         scores: Vector,
-        line: "Line",
+        line: tuple[Vector, Vector],
         threads: int,
         stop: Callable[[], bool],
     ) -> Vector:
-        """The same, where numbers may leave the range without a warning."""
-        squares, known = None, None
-        if self.X is None:
-            asked = c, scores, line, threads, stop
-            places, found, exact, known = self._scores(*asked)
-        else:
-            places, exact = self._places, np.ones(len(c), bool)
-            values, errors, squares = self._scores_of_weights(c)
-            found = c, values, errors
-        bounds = self._bounds(places, found, exact, line, squares)
-        if known is not None:
-            bounds = np.where(np.isinf(known[:, :1]), bounds, known)
-        if self.may_be_zero:  # the objective of no function at all is 0
-            bounds[bounds[:, 0] > 0.0, 0::2] = 0.0
-        bounds[:, 3] += bounds[:, 2]
-        bounds[:, 2] = 0.0 if self.is_plain else self._scales(bounds[:, 1])
-        return bounds
+        """P and D, and what each allows for rounding, by scores: (t, 4).
 
-    def _bounds(
-        self,
-        places: "Places",
-        found: tuple[Vector, Vector, Vector],
-        exact: NDArray[np.bool_],
-        line: "Line",
-        squares: Vector | None = None,
-    ) -> Vector:
-        """Bounds by the core, P and D and what each allows for rounding: (t, 4).
-
-        ``found`` are c, the scores and bounds of their errors at some places; ``exact``
-        says which scores count. With ``squares``, (t, 4), those of the weights, and how
-        far off they are, take the place of c'f, in P and in D.
+        Scores are made again in float64 where alpha > 0, or where there is a loss or
+        could be one by the error that a score has at most. Other places add nothing to
+        the bounds, unless sums of alpha are given. So do all places of problems whose
+        gap is small ``enough`` by the scores as they are.
         """
+        samples, (b, rho) = self.samples, line
+
+        def exact(support: Any, rows: Any) -> Vector:
+            """Scores in float64."""
+            return samples.exact(support, rows, threads, stop, self._runs)
+
+        alone = self._runs is None
+        known = bounds = samples.exact_bounds if alone else samples.shared_bounds
+        most = ALL_PLACES / (self.sizes.max() * samples.cost)
+        few = all(np.count_nonzero(part) <= most for part in (c[:SOME_PLACES], c))
+        if not few:
+            known = samples.kept_bounds
+        enough, out = 0.0 if few else self.enough, np.empty((len(b), 4))
+        places = self.ends, self.rows, self.data, (c, scores, b), rho, self.counted(c)
+        kind = few, not self.loss.is_bounded, INTERCEPTS[self.intercept], enough
+        _core.prove_many(known, bounds, *places, *kind, threads, exact, out)
+        return out
+
+    def _by_weights(self, c: Vector, line: tuple[Vector, Vector]) -> Vector:
+        """The same by weights of the columns."""
+        values, errors, squares = self._scores_of_weights(c)
         out = np.empty((len(self.ends), 4))
         _core.certify_many(
-            places.ends,
-            places.data,
+            self.ends,
+            self.data,
             not self.loss.is_bounded,
             INTERCEPTS[self.intercept],
-            found,
-            exact,
-            places.rows,
+            (c, values, errors),
+            np.ones(len(c), bool),
+            self.rows,
             self.samples.lengths,
-            (line.b, np.zeros(len(out)) if line.rho is None else line.rho),
+            line,
             squares,
             out,
         )
@@ -419,7 +398,7 @@ class ManyProblems:
             first = last
 
     def _scores_of_weights(self, c: Vector) -> tuple[Vector, Vector, Vector]:
-        """Scores by weights, how far off they may be, and what `_bounds` has of these.
+        """Scores by weights, how far off they may be, and squared norms of these.
 
         Products of a row are off by a share of its length; sums over rows by a share of
         the sum of theirs.
@@ -446,46 +425,6 @@ class ManyProblems:
         least = FLOOR * (self.squares if self.may_be_zero else self.zero_objectives)
         known = np.where(np.isfinite(dual), np.abs(dual), 0.0)
         return np.asarray(np.maximum(least, known))
-
-    def _scores(
-        self,
-        c: Vector,
-        scores: Vector,
-        line: "Line",
-        threads: int,
-        stop: Callable[[], bool],
-    ) -> tuple[
-        "Places", tuple[Vector, Vector, Vector], NDArray[np.bool_], Vector | None
-    ]:
-        """Places that count, c, scores and bounds of their errors there; which count.
-
-        Scores are made again in float64 where alpha > 0, or where there is a loss or
-        could be one by the error that a score has at most. Other places add nothing to
-        the bounds: they are left out, unless sums of alpha are given. So are all places
-        of problems whose gap is small ``enough`` by the scores as they are: last come
-        the bounds of these, infinite ones of others, (t, 4);
-        None: there are none.
-        """
-        samples, counted = self.samples, self.counted(c)
-        exact = samples.exact_bounds
-        most = ALL_PLACES / (self.sizes.max() * samples.cost)
-        few = all(np.count_nonzero(part) <= most for part in (c[:SOME_PLACES], c))
-        known, enough = (exact, 0.0) if few else (samples.kept_bounds, self.enough)
-        rho = np.zeros(len(line.b)) if line.rho is None else line.rho
-        kind = not self.loss.is_bounded, INTERCEPTS[self.intercept]
-        proven = np.empty((len(self.ends), 4))
-        more = (c, scores, line.b), rho, counted, few, *kind, enough, proven, threads
-        asked: tuple[Any, ...] = known, exact, *self._places, *more
-        ends, rows, data, at, left, errors, support = _core.find_places(*asked)
-        values = samples.exact(support, (rows, ends), threads, stop, self._runs)
-        if self.mass is None:
-            every = np.ones(len(at), bool)
-            found = left, values, errors
-            return Places(ends, rows, data), found, every, proven if enough else None
-        f, matters = scores.copy(), np.zeros(len(c), bool)
-        f[at], matters[at] = values, True
-        errors = samples.exact_errors(self.rows, counted, self.starts)
-        return self._places, (c, f, errors), matters, None
 
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.

@@ -77,6 +77,16 @@ def test_mixed_classes_take_few_pair_steps_and_no_other_solver(m):
     assert 0.5 * found.w @ K @ found.w <= 1e-2 * problem.scale
 
 
+@pytest.mark.parametrize("nu", [0.2, 0.5])
+def test_rounding_of_many_rows_hides_no_missing_margin(nu):
+    # Bounds by sums one after the other would allow for more than the gap.
+    X, y = mixed(3000, 10)
+    machine = NuSVC(nu=nu, kernel="linear", tol=1e-4)
+    with pytest.warns(UserWarning, match="The optimum is zero"):
+        found = machine.fit(X, y).solution_
+    assert (found.solver, found.status) == ("batch", "no_margin")
+
+
 @pytest.mark.parametrize("apart", [1e-3, 2e-4, 1e-5])
 def test_a_small_margin_is_no_missing_one(apart, monkeypatch):
     """Pair steps are given up where hulls might meet, and another solver goes on."""

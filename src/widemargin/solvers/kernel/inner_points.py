@@ -128,6 +128,8 @@ class Factored:
 
     def _summed(self, c: Vector) -> Vector:
         """The product of Z' and c, of both copies."""
+        if self._copies == 1:
+            return np.asarray(self._Z.T @ c)
         both = c.reshape(self._copies, len(self._Z), *c.shape[1:]).sum(axis=0)
         return np.asarray(self._Z.T @ both)
 
@@ -289,13 +291,9 @@ class Method:
     def _length(self, at: Point, move: Point) -> float:
         """How far it is to the nearest bound, 1 at the most."""
         below, above = self._slacks(at)
-        pairs = (below, move.c), (above, -move.c), (at.low, move.low)
-        length = 1.0
-        for room, change in (*pairs, (at.high, move.high)):
-            falls = change < 0
-            if falls.any():
-                length = min(length, float((-room[falls] / change[falls]).min()))
-        return length
+        up, low, high = move.c / above, move.low / at.low, move.high / at.high
+        falls = -(move.c / below).min(), up.max(), -low.min(), -high.min()
+        return 1.0 / max(1.0, *map(float, falls))
 
     def _moved(self, at: Point, move: Point, length: float) -> Point:
         return Point(*(x + length * d for x, d in zip(at, move, strict=True)))
