@@ -13,7 +13,7 @@ a step finds P, D, B and the change of G_B.
 
 import itertools
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from widemargin.solvers.linear.newton import (
     DENSE_ORDER,
     Iterate,
     Piece,
+    expected,
     sampled,
     unseen,
 )
@@ -204,9 +205,10 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             goal = tol * point.primal
             dv = piece.direction(point, s, SURE * goal)
             gap = point.gap * point.gap / before if before else np.inf
-            there = _expected(point, dv, gap)
+            there = expected(point, dv, gap)
             if sample is not None:
-                there = corrected(piece, sample, point, s, dv) or there
+                enough = SURE * goal
+                there = corrected(piece, sample, point, s, dv, enough) or there
             sure = is_exact and point.gap > goal and there.gap <= SURE * goal
             if sure and 0.0 < there.primal >= point.dual:  # else rounding decides
                 yield _step(next(numbers), there, piece)
@@ -242,12 +244,6 @@ def _sampled(problem: Problem) -> Generator[tuple[Piece, Iterate], None, None]:
         start = larger.evaluate(point.v, s)
         larger.accept()
         yield larger, larger.newton_step(start, s)
-
-
-def _expected(point: Iterate, dv: Vector, gap: float) -> Iterate:
-    """The point where Newton's step should end, before a sweep has looked at it."""
-    primal = point.primal + 0.5 * float(point.residual @ dv)
-    return replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
 
 
 def _step(number: int, point: Iterate, piece: Piece) -> Step:
