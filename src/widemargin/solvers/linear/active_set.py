@@ -92,12 +92,12 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     -----
     One sweep a step, two where the step is too long (mostly the first from zero), none
     for a last one that is certified at once. After a sample, of rows in memory, steps
-    are corrected by the rows that they may take across the margin, up to 5 % of all,
-    which are copied: counted as a sweep, though few are read. 3 to
-    12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
-    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
-    columns in the same sweep. Beyond 1500 columns, conjugate gradients with a sweep a
-    step, or a matrix of the rows of B where they are few or conjugate gradients slow.
+    are corrected by the rows that they take across the margin, for which up to 20 % of
+    all are looked at: counted as a sweep, though few are read. 2 to 12 steps, more
+    where C is large and the classes nearly separable. m_B n^2 flops for the m_B rows
+    that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400 columns in the
+    same sweep. Beyond 1500 columns, conjugate gradients with a sweep a step, or a
+    matrix of the rows of B where they are few or conjugate gradients slow.
     Three vectors of length m and one byte a row.
 
     ``active`` of a step counts B; its ``details``: ``rows``, those at work (a sample,
