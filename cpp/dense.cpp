@@ -155,9 +155,9 @@ void wide_matvec(const DenseView<Real>& X, const double* w, double* out) {
   }
 }
 
-// out += X' u of so many vectors of columns, where X begins: even and odd rows by themselves.
-template <std::size_t vectors, typename Real>
-inline void add_columns(const Real* x, std::size_t k, std::size_t n, const double* u, double* out) {
+// out += X' u of so many vectors of columns, at row(i): even and odd rows by themselves.
+template <std::size_t vectors, typename Row>
+inline void add_columns(Row row, std::size_t k, const double* u, double* out) {
   constexpr std::size_t lanes = kLanes<double>;
   Vector<double> sums[2][vectors];
 #pragma GCC unroll 8
@@ -166,31 +166,60 @@ inline void add_columns(const Real* x, std::size_t k, std::size_t n, const doubl
     sums[1][b] = Vector<double>{};
   }
   std::size_t i = 0;
-  for (; i + 2 <= k; i += 2, x += 2 * n) {
+  for (; i + 2 <= k; i += 2) {
 #pragma GCC unroll 8
     for (std::size_t b = 0; b < vectors; ++b) {
-      sums[0][b] += load_as<double>(x + b * lanes) * u[i];
-      sums[1][b] += load_as<double>(x + n + b * lanes) * u[i + 1];
+      sums[0][b] += load_as<double>(row(i) + b * lanes) * u[i];
+      sums[1][b] += load_as<double>(row(i + 1) + b * lanes) * u[i + 1];
     }
   }
 #pragma GCC unroll 8
   for (std::size_t b = 0; b < vectors; ++b) {
-    if (i < k) sums[0][b] += load_as<double>(x + b * lanes) * u[i];
+    if (i < k) sums[0][b] += load_as<double>(row(i) + b * lanes) * u[i];
     store(out + b * lanes, sums[0][b] + sums[1][b]);
   }
 }
 
+// The same of all columns.
+template <typename Row>
+inline void add_all_columns(Row row, std::size_t k, std::size_t n, const double* u, double* out) {
+  constexpr std::size_t many = 4 * kLanes<double>;
+  const auto from = [&](std::size_t j) { return [=](std::size_t i) { return row(i) + j; }; };
+  std::size_t j = 0;
+  for (; j + many <= n; j += many) add_columns<4>(from(j), k, u, out + j);
+  for (; j + kSums <= n; j += kSums) add_columns<kParts>(from(j), k, u, out + j);
+  if (j == n) return;
+  double rest[kSums] = {};
+  add_columns<kParts>(from(n - kSums), k, u, rest);
+  for (; j < n; ++j) out[j] += rest[kSums - n + j];
+}
+
+// Of a chunk; rows with u = 0 are left out where they are many.
+template <typename Real>
+inline void chunk_rmatvec(const DenseView<Real>& X, const double* u, double* out) {
+  for (std::size_t i = 0; i < X.k; i += kTogether) prefetch_behind<1>(X, i);
+  std::size_t some = 0;
+  for (std::size_t i = 0; i < X.k; ++i) some += u[i] != 0.0;
+  if (2 * some >= X.k)
+    return add_all_columns([&](std::size_t i) { return X.data + i * X.n; }, X.k, X.n, u, out);
+  const Real* rows[kChunkRows];
+  double own[kChunkRows];
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < X.k; ++i) {
+    rows[k] = X.data + i * X.n;
+    own[k] = u[i];
+    k += u[i] != 0.0;
+  }
+  add_all_columns([&](std::size_t i) { return rows[i]; }, k, X.n, own, out);
+}
+
 template <typename Real>
 void wide_rmatvec(const DenseView<Real>& X, const double* u, double* out) {
-  for (std::size_t i = 0; i < X.k; i += kTogether) prefetch_behind<1>(X, i);
-  std::size_t j = 0;
-  constexpr std::size_t many = 4 * kLanes<double>;
-  for (; j + many <= X.n; j += many) add_columns<4>(X.data + j, X.k, X.n, u, out + j);
-  for (; j + kSums <= X.n; j += kSums) add_columns<kParts>(X.data + j, X.k, X.n, u, out + j);
-  if (j == X.n) return;
-  double rest[kSums] = {};
-  add_columns<kParts>(X.data + X.n - kSums, X.k, X.n, u, rest);
-  for (; j < X.n; ++j) out[j] += rest[kSums - X.n + j];
+  if (X.k <= kChunkRows) return chunk_rmatvec(X, u, out);
+  for (std::size_t i = 0; i < X.k; i += kChunkRows) {
+    const std::size_t k = X.k - i < kChunkRows ? X.k - i : kChunkRows;
+    chunk_rmatvec(DenseView<Real>{X.data + i * X.n, k, X.n}, u + i, out);
+  }
 }
 #endif
 
