@@ -1,5 +1,7 @@
 """Newton's step corrected by the rows near the margin: see near_rows.py."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -183,3 +185,22 @@ def test_a_step_of_no_length_copies_nothing():
     sample = penalty.sampled(problem, 1000)
     point = sample.evaluate(np.zeros(9), 2.0)
     assert near_rows._width(sample, sample, point, 2.0, np.zeros(9), 0.0)[0] == 0.0
+
+
+def test_more_rows_are_looked_at_for_a_smaller_gap():
+    X, y = rows_of("normal")
+    problem = Problem(X, y, 0.1, "squared_hinge", "penalized")
+    sample = penalty.sampled(problem, 20_000)
+    point = sample.newton_step(sample.evaluate(np.zeros(9), 2.0), 2.0)
+    dv = 0.01 * np.random.default_rng(0).normal(size=9)
+    # So many rows that those further off make their mean.
+    A = SimpleNamespace(shape=(10**12, 9), options={}, density=1.0)
+    rows = SimpleNamespace(A=A, gap_of=sample.gap_of)
+    _, bent, _ = near_rows._width(rows, sample, point, 2.0, dv, np.inf)
+    gap, last = sample.gap_of(bent, point.v), 0.0
+    for share in (1e-2, 1e-4, 1e-6):
+        width, _, rest = near_rows._width(rows, sample, point, 2.0, dv, share * gap)
+        assert width > last
+        assert 0.0 < rest <= share * gap
+        last = width
+    assert near_rows._width(rows, sample, point, 2.0, dv, 0.0)[0] == 0.0
