@@ -59,7 +59,7 @@ class DenseGram {
   // Add the rows begin .. end - 1.
   void add(std::size_t begin, std::size_t end, const double* d) {
     X_.products.template gram<Sum>().add(X_.slice(begin, end), d, parts_);
-    for (std::size_t i = 0; i < end - begin; ++i) corner_ += d[i];
+    corner_ += sum_of(d, end - begin);
   }
 
   // Write the matrix of order n, or n + 1 with the intercept.

@@ -2037,6 +2037,27 @@ MUTATIONS = [
         NEAR_ROWS,
     ),
     Mutation(
+        "near rows: rows that end near the margin",
+        "near_rows.py",
+        "(np.abs(there) <= turn) | ",
+        "",
+        NEAR_ROWS,
+    ),
+    Mutation(
+        "near rows: what rows further off make",
+        "near_rows.py",
+        "rest = missed * missed * piece",
+        "rest = 0.0 * missed * piece",
+        NEAR_ROWS,
+    ),
+    Mutation(
+        "near rows: few rows further off are more than their mean",
+        "near_rows.py",
+        "rest += some * np.array",
+        "rest += 0.0 * some * np.array",
+        NEAR_ROWS,
+    ),
+    Mutation(
         "near rows: the memory limit",
         "near_rows.py",
         "COPY_SHARE * limit / (ENTRY *",

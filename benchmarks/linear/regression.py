@@ -3,8 +3,9 @@
 LIBLINEAR's solvers of regression, by its authors' package: Newton (-s 11) and dual
 coordinate descent (-s 12) for the squared loss, and dual coordinate descent for the
 loss itself (-s 13), with a penalized intercept. Each runs with the tolerance of
-LIBLINEAR's own (1e-3, and 0.1 for descent). P of its weights by `regression_problem`,
-over the best dual objective that we prove, is the gap that is asked of LinearSVR.
+LIBLINEAR's own (1e-3, and 0.1 for descent). LIBLINEAR proves nothing by itself: its gap
+is P of its weights over our best D, and LinearSVR is asked for that gap, which it has
+to prove by its own P and D. (D by `widemargin.solve` to 1e-6 of `regression_problem`.)
 Processor seconds, of all threads: medians of rounds in which both take turns. `train`
 is LIBLINEAR on rows that it has read already, `fit` with what its package takes to read
 the same array or CSR matrix; ours are of whole fits. LIBLINEAR ends descent after 1,000

@@ -48,6 +48,19 @@ def test_dense_products_are_summed_in_float64(dtype, shape, simd):
         np.testing.assert_allclose(found, float(farthest), rtol=n * 2.0**-50)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", [3, 8, 9, 33])
+@pytest.mark.parametrize("simd", SIMD)
+def test_the_score_of_a_row_has_the_same_bits_among_any_rows(dtype, n, simd):
+    X, w = dense(7, n, dtype), np.random.default_rng(1).normal(size=n)
+    whole = np.empty(7)
+    _core.dense_matvec(X, w, whole, simd)
+    for first in range(7):
+        some = np.empty(7 - first)
+        _core.dense_matvec(X[first:], w, some, simd)
+        np.testing.assert_array_equal(some, whole[first:])
+
+
 @pytest.mark.parametrize("simd", SIMD)
 def test_the_farthest_row_may_be_at_infinity_or_nowhere(simd):
     X, zero = np.ones((3, 9)), np.zeros(9)

@@ -17,6 +17,10 @@ from widemargin.parameters import Checker, is_integer
 # rows to pay for the interpreter (benchmarks/core/sweeps.py).
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 2048
+# Where every group has four such blocks of this size, blocks are as large: the time of
+# the interpreter counts for more than the cache (3M x 32, float64 and float32: 0.93 and
+# 0.91 of the processor time, 600,000 x 32 by other solvers 0.9 to 1.05).
+MANY_BYTES, MANY_BLOCKS = 8 << 20, 4
 # A weighted Gram matrix makes n^2 numbers a block: blocks have this many bytes for each
 # of them, up to the second number (linear SVM of mnist, 784 columns: 16 a number took a
 # fifth more time).
@@ -84,8 +88,9 @@ class MemoryRows(Rows):
 def _cut(X: linalg.Matrix, n_jobs: int | None, memory_limit: int | None) -> Blocks:
     """The blocks of X: a few MiB each, more when n x n sums have to pay off."""
     m, n = X.shape
-    size = min(max(BLOCK_BYTES, GRAM_BYTES * n * n), LARGE_BLOCK_BYTES)
     stored = max(1, linalg.n_bytes(X))
+    even = min(MANY_BYTES, stored // (MANY_BLOCKS * LANES))
+    size = min(max(BLOCK_BYTES, even, GRAM_BYTES * n * n), LARGE_BLOCK_BYTES)
     least = max(1, min(BLOCK_ROWS, LARGE_BLOCK_BYTES * m // stored))
     if memory_limit is not None:
         size, least = min(size, memory_limit // 8), 1

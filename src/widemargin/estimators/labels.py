@@ -139,13 +139,14 @@ def distinct(y: Labels, weights: Vector | None = None) -> Labels:
 
 def _unique(y: Labels) -> Labels:
     """What `numpy.unique` finds, sooner where numbers are few or near each other."""
-    if y.dtype.kind in "iuf" and len(y):
+    if y.dtype.kind in "biuf" and len(y):
         ends = np.array([y.min(), y.max()])
+        # A third number is among the first, if there are some.
+        if all(((one == ends[0]) | (one == ends[1])).all() for one in (y[:64], y)):
+            return ends if ends[0] < ends[1] else ends[:1]
         if y.dtype.kind != "f" and int(ends[1]) - int(ends[0]) < len(y):
             counts = np.bincount(np.subtract(y, ends[0], dtype=np.int64))
             return np.asarray(counts.nonzero()[0].astype(y.dtype) + ends[0])
-        if ((y == ends[0]) | (y == ends[1])).all():
-            return ends if ends[0] < ends[1] else ends[:1]
     return np.unique(y)
 
 

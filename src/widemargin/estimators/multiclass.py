@@ -89,7 +89,8 @@ def coefficients_of_classes(
     """Signed dual variables of the support vectors, a row for each problem: (t, l)."""
     out = np.empty((len(tasks), len(support)))
     for row, task, alpha in zip(out, tasks, alphas, strict=True):
-        row[:] = signs(labels[support], task.positive) * alpha[support]
+        np.take(alpha, support, out=row, mode="clip")  # no copy: all are inside
+        row *= signs(labels[support], task.positive)
     return out
 
 

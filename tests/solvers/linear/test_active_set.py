@@ -41,14 +41,14 @@ def test_both_modes_agree_with_another_method(name, nu):
 def test_promises_of_a_step_decide_sweeps_but_never_what_is_proved(
     promises, monkeypatch
 ):
-    expected, unseen = active_set._expected, 0
+    expected, unseen = active_set.expected, 0
     if promises == "nothing":
         monkeypatch.setattr(active_set, "SURE", 0.0)
     if promises == "too much":
         monkeypatch.setattr(active_set, "SURE", 1e9)
         monkeypatch.setattr(
             active_set,
-            "_expected",
+            "expected",
             lambda point, dv, gap: expected(point, dv, 0.0),
         )
     for tol in (1e-2, 1e-5, 1e-9):

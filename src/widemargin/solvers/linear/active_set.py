@@ -13,7 +13,7 @@ a step finds P, D, B and the change of G_B.
 
 import itertools
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from widemargin.solvers.linear.newton import (
     DENSE_ORDER,
     Iterate,
     Piece,
+    expected,
     sampled,
     unseen,
 )
@@ -91,12 +92,12 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     -----
     One sweep a step, two where the step is too long (mostly the first from zero), none
     for a last one that is certified at once. After a sample, of rows in memory, steps
-    are corrected by the rows that they may take across the margin, up to 5 % of all,
-    which are copied: counted as a sweep, though few are read. 3 to
-    12 steps, more where C is large and the classes nearly separable. m_B n^2 flops for
-    the m_B rows that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400
-    columns in the same sweep. Beyond 1500 columns, conjugate gradients with a sweep a
-    step, or a matrix of the rows of B where they are few or conjugate gradients slow.
+    are corrected by the rows that they take across the margin, for which up to 20 % of
+    all are looked at: counted as a sweep, though few are read. 2 to 12 steps, more
+    where C is large and the classes nearly separable. m_B n^2 flops for the m_B rows
+    that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400 columns in the
+    same sweep. Beyond 1500 columns, conjugate gradients with a sweep a step, or a
+    matrix of the rows of B where they are few or conjugate gradients slow.
     Three vectors of length m and one byte a row.
 
     ``active`` of a step counts B; its ``details``: ``rows``, those at work (a sample,
@@ -204,9 +205,10 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             goal = tol * point.primal
             dv = piece.direction(point, s, SURE * goal)
             gap = point.gap * point.gap / before if before else np.inf
-            there = _expected(point, dv, gap)
+            there = expected(point, dv, gap)
             if sample is not None:
-                there = corrected(piece, sample, point, s, dv) or there
+                enough = SURE * goal
+                there = corrected(piece, sample, point, s, dv, enough) or there
             sure = is_exact and point.gap > goal and there.gap <= SURE * goal
             if sure and 0.0 < there.primal >= point.dual:  # else rounding decides
                 yield _step(next(numbers), there, piece)
@@ -242,12 +244,6 @@ def _sampled(problem: Problem) -> Generator[tuple[Piece, Iterate], None, None]:
         start = larger.evaluate(point.v, s)
         larger.accept()
         yield larger, larger.newton_step(start, s)
-
-
-def _expected(point: Iterate, dv: Vector, gap: float) -> Iterate:
-    """The point where Newton's step should end, before a sweep has looked at it."""
-    primal = point.primal + 0.5 * float(point.residual @ dv)
-    return replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
 
 
 def _step(number: int, point: Iterate, piece: Piece) -> Step:

@@ -5,6 +5,7 @@ do, and they are among those with f near 1: when these alone are copied, its fur
 steps read them instead of all rows. How far a step moves a row is asked of a sample.
 """
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +17,23 @@ from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
 from widemargin.problems.base import margins
-from widemargin.solvers.linear.newton import Iterate, Piece
+from widemargin.solvers.linear.newton import Iterate, Piece, expected
 
 Vector = NDArray[np.float64]
 
-# The rows that are copied are as near as the step moves all but the first share of
-# rows, and at most the second share of all. (1M x 32 normal rows, C = 0.01, 1, 100, to
-# 1e-6: two sweeps and the certificate instead of three, three and four; 8 to 20 ms of
-# the processor for the rows, 36 for a sweep. With 200,000 x 8 a share beyond of 1e-4
-# or 1e-2 takes 1.01 to 1.09 of the time, at most 0.2 of all 0.85 to 0.9, and none 0.96
-# to 1.15: benchmarks/core/untuned.py.)
-BEYOND, MOST = 1e-3, 0.05
+# The rows that are looked at are as near as the step moves all but one of the first
+# shares of rows: the largest share for which those further off should leave little
+# enough of the gap; and they are at most the second share of all. (200,000 x 8 to
+# 1M x 32 normal rows, C from 0.001 to 10, to gaps of 1e-3 to 1e-8: the first step on
+# all rows needs no other sweep than the certificate in 38 of 60 cases, at most 0.1 of
+# all rows in 20, 0.05 in 2; processor time 0.94, 0.98 and 1.0 of what it was with a
+# share beyond of 1e-3 alone. benchmarks/core/untuned.py)
+BEYOND, MOST = (0.1, 0.05, 0.02, 1e-2, 1e-3, 1e-4), 0.2
+# Rows that do not cross the margin are copied where they end this many times as near as
+# the correction of the step should move them.
+FURTHER = 3.0
+# Rows that are expected to cross from further off, below which there should be none.
+NONE = 0.1
 # Where the memory is limited they take at most this share of it, as blocks of a sweep
 # do; bytes of an entry, which is there twice while they are put together.
 COPY_SHARE, ENTRY = 0.125, 24
@@ -35,33 +42,38 @@ STEPS = 10
 
 
 def corrected(
-    piece: Piece, sample: Piece, point: Iterate, s: float, dv: Vector
+    piece: Piece, sample: Piece, point: Iterate, s: float, dv: Vector, enough: float
 ) -> Iterate | None:
     """Where Newton's step ``dv`` should end, corrected by the rows that it crosses.
 
     None where these are too many, or say that P does not fall. Reads the rows near the
-    margin.
+    margin: those that it leaves out should make a gap of ``enough`` at most.
     """
-    width, missed = _width(sample, point.v, dv, _most(piece.A))
-    near = piece.A.sweep(_near, piece.state, width) if width else None
-    if near is None or piece.matrix is None:
+    width, bent, rest = _width(piece, sample, point, s, dv, enough)
+    falls = -float(point.residual @ dv)
+    if not width or piece.matrix is None or not falls > 0.0:
         return None
+    H = piece.system(piece.matrix, s)
+    # What a step moves the rows of H by is the root of r'H^-1 r.
+    further = float(bent @ cholesky(H)[0](bent)) / falls
+    turn = min(1.0, FURTHER * math.sqrt(max(further, 0.0))) * width
+    near = piece.A.sweep(_near, piece.state, dv, width, turn)
+    if near is None:
+        return expected(point, dv, rest)
     A, C, f = linalg.stack(near[0]), *map(np.concatenate, near[1:])
-    H, was = piece.system(piece.matrix, s), f < 1.0
-    now, last, found, rest = H.copy(), was, None, 0.0
+    was = f < 1.0
+    now, last, found = H.copy(), was, None
     for _ in range(STEPS):
         t = 1.0 - (f + A @ dv)
         is_in = t > 0.0
         crossed = np.flatnonzero(is_in != was)
         alpha = s * C[crossed] * np.abs(t[crossed])
-        bent = H @ dv
-        r = point.residual + bent - A[crossed].T @ alpha
+        along = H @ dv
+        r = point.residual + along - A[crossed].T @ alpha
         gap = piece.gap_of(r, point.v + dv)
-        if found is None:
-            rest = missed * missed * gap
-        elif not gap < found.gap:
+        if found is not None and not gap < found.gap:
             break
-        primal = point.primal + float(dv @ (point.residual + 0.5 * bent))
+        primal = point.primal + float(dv @ (point.residual + 0.5 * along))
         primal += 0.5 * float(alpha @ t[crossed])
         found = replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
         changed = np.flatnonzero(is_in != last)
@@ -84,19 +96,37 @@ def _most(A: SignedRows) -> float:
     return min(MOST, COPY_SHARE * limit / (ENTRY * max(A.density * n, 1.0) * m))
 
 
-def _width(sample: Piece, v: Vector, dv: Vector, most: float) -> tuple[float, float]:
-    """How near to 1 the scores are of rows to copy; 0: none, or more than most, are.
+def _width(
+    piece: Piece, sample: Piece, point: Iterate, s: float, dv: Vector, enough: float
+) -> tuple[float, Vector, float]:
+    """How near to 1 the scores are of rows to look at; 0: none, or too many, are.
 
-    And the share of what crosses the margin that rows further off make: one that moves
-    by t is taken t - |1 - f| beyond it, and has any such f as likely.
+    And the residual that all rows that cross the margin make, and the gap of those that
+    are further off. A row that moves by t crosses by t^2 / 2 times how many rows have
+    scores there, by u^2 / 2 of that from further off, u = t - width, and by u^3 / 3 in
+    the square: these are few, and more than their mean, if there are any.
     """
-    found = sample.A.sweep(_moves, sample.state, v, dv)
+    squares, *found = sample.A.sweep(_moves, sample.state, point.v, dv)
     moves, keys = map(np.concatenate, found)
-    width = float(np.quantile(moves, 1.0 - BEYOND))
-    if width == 0.0 or np.mean(keys <= width) > most:
-        return 0.0, 1.0
-    beyond = np.maximum(moves - width, 0.0)
-    return width, float((beyond @ beyond) / (moves @ moves))
+    widths = np.quantile(moves, 1.0 - np.asarray(BEYOND))
+    if not widths[0]:
+        return 0.0, squares, 0.0
+    over = np.maximum(moves[moves > widths[0]] - widths[:, np.newaxis], 0.0)
+    looked = np.array([np.count_nonzero(keys <= width) for width in widths])
+    times = piece.A.shape[0] / sample.A.shape[0]
+    density = (looked[-1] + 1) / (2.0 * widths[-1] * len(keys))
+    bent = 0.5 * s * density * squares
+    missed = np.square(over).sum(axis=1) / float(moves @ moves)
+    rest = missed * missed * piece.gap_of(bent, point.v)
+    possible = (rest <= enough) & (looked <= _most(piece.A) * len(keys))
+    if possible.any():
+        found = sample.A.sweep(_beyond, sample.state, dv, widths)
+        noise = np.sqrt(s * s * density / 3.0 / times * found)
+        some = times * density * over.sum(axis=1) >= NONE
+        rest += some * np.array([piece.gap_of(own, point.v) for own in noise])
+    for k in np.flatnonzero(possible & (rest <= enough))[:1]:
+        return float(widths[k]), bent, float(rest[k])
+    return 0.0, bent, 0.0
 
 
 # -- functions of one block ------------------------------------------------------------
@@ -104,16 +134,33 @@ def _width(sample: Piece, v: Vector, dv: Vector, most: float) -> tuple[float, fl
 
 def _moves(
     block: Any, part: RowState, v: Vector, dv: Vector
-) -> tuple[list[Vector], list[Vector]]:
-    """|A dv| and |1 - f|."""
-    return [np.abs(block @ dv)], [np.abs(margins(part) - block @ v)]
+) -> tuple[Vector, list[Vector], list[Vector]]:
+    """A'(C |A dv|^2), |A dv| and |1 - f|."""
+    moves = np.abs(block @ dv)
+    squares = np.asarray(block.T @ (part.C * moves * moves))
+    return squares, [moves], [np.abs(margins(part) - block @ v)]
+
+
+def _beyond(block: Any, part: RowState, dv: Vector, widths: Vector) -> Vector:
+    """Diagonals of A'D A, D = C^2 (|A dv| - width)^3, for each of the widths."""
+    moves = np.abs(block @ dv)
+    index = np.flatnonzero(moves > widths[0])
+    over = np.maximum(moves[index] - widths[:, np.newaxis], 0.0)
+    rows, d = block[index], part.C[index] ** 2 * over**3
+    return np.array([linalg.gram_diagonal(rows, own) for own in d])
 
 
 def _near(
-    block: Any, part: RowState, width: float
+    block: Any, part: RowState, dv: Vector, width: float, turn: float
 ) -> tuple[list[Any], list[Vector], list[Vector]] | None:
-    """The rows with scores as near to 1, their weights and scores."""
+    """Rows that the step takes across the margin, their weights and scores.
+
+    Of those with scores as near to 1, and with those that end as near as ``turn``.
+    """
     index = np.flatnonzero(np.abs(1.0 - part.f) <= width)
     if not index.size:
         return None
-    return [block[index]], [part.C[index]], [part.f[index]]
+    rows, C, f = block[index], part.C[index], part.f[index]
+    there = 1.0 - (f + rows @ dv)
+    own = np.flatnonzero((np.abs(there) <= turn) | ((there > 0.0) != (f < 1.0)))
+    return ([rows[own]], [C[own]], [f[own]]) if own.size else None

@@ -113,6 +113,12 @@ def unseen(problem: Problem, v: Vector) -> Iterate:
     return Iterate(v, zero, None, primal, 0.0, 0.0, 0, 0.0)
 
 
+def expected(point: Iterate, dv: Vector, gap: float) -> Iterate:
+    """The point where Newton's step should end, before a sweep has looked at it."""
+    primal = point.primal + 0.5 * float(point.residual @ dv)
+    return replace(point, v=point.v + dv, primal=primal, dual=primal - gap)
+
+
 class Piece:
     """The rows of A that may move, beside rows fixed at a bound.
 
