@@ -87,7 +87,7 @@ class Parts:
             if begin < strips.stop:
                 task(slice(max(begin, strips.start), strips.stop))
 
-        if work > SHARED_WORK:
+        if work >= SHARED_WORK:  # as of 1,024 rows that come and stay in a block
             self._shared(later)
         else:
             later(self._whole)
