@@ -1991,13 +1991,6 @@ MUTATIONS = [
         "if not run.scores.noise > 4.0 * aim:",
         WORKING_SET,
     ),
-    Mutation(
-        "working sets: sets whose rows are kept are solved as ever",
-        "selection.py",
-        "if by_pairs and self._run.remakes_rows:",
-        "if by_pairs:",
-        WORKING_SET,
-    ),
     # -- kept scores of folds
     Mutation(
         "many problems: float32 without a bound",

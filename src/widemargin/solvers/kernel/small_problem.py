@@ -110,8 +110,7 @@ def solve_by_pairs(small: Small, stop: float, visits: float = np.inf) -> Solved:
 
     Or until variables were visited so often: a step visits all of them. What the
     problem aims at is tried after ``stop``, with few steps. They go further than to
-    the least of the objective ([mangasarian1999]_): 0.83 of the steps, and as many
-    kernel values (0.93 to 1.03, means of 4 to 8 orders of the rows of seven sets).
+    the least of the objective ([mangasarian1999]_).
     """
     q, width = small.K.shape
     dtype, step = small.K.dtype, 1.0
