@@ -91,7 +91,6 @@ def test_rows_that_are_left_out_change_no_answer(
     monkeypatch.setattr(irwls, "AT_ONCE", 0)
     monkeypatch.setattr(columns, "FOCUS_SHARE", 1.0)
     monkeypatch.setattr(working_set, "REACH", reach)
-    monkeypatch.setattr(working_set, "REACH_OF_REMADE", reach)
     monkeypatch.setattr(working_set, "FEW_ROWS", 0)
     left_out, focus = [], Scores.focus
 

@@ -30,6 +30,7 @@ from widemargin.solvers.kernel.reweighted import reweighted_steps
 from widemargin.solvers.kernel.selection import (
     AT_ONCE,
     FIRST_SIZE,
+    INNER_SHARE,
     NOTHING,
     Choice,
     Precision,
@@ -195,14 +196,14 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         if at_once:
             problem.columns.refine()
         inner = self.small_solver()
-        by_pairs = isinstance(inner, PairsFirst)
-        kinked = self.selection == "violation" and by_pairs
+        kinked = self.selection == "violation" and isinstance(inner, PairsFirst)
         if tol >= ROUNDED_TOL:
             problem.columns.keep_rounded()
         else:
             problem.columns.keep_exact()
         scores = _first_scores(problem, start)
-        run = WorkingSet(problem, scores, inner, kinked=kinked, rounds=by_pairs)
+        rounds = isinstance(inner, PairsFirst)
+        run = WorkingSet(problem, scores, inner, kinked=kinked, rounds=rounds)
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
@@ -237,7 +238,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
             found = precision.sharpen(aim, found)
             to_rounding = at_once and self.inner not in PUBLISHED
             least = ROUNDING_STOP * problem.unit
-            stop = least if to_rounding else choose.stop(found, by_pairs)
+            stop = least if to_rounding else INNER_SHARE * found.size
             before = run.unsolved
             run.advance(found, kept, new, stop, aim)
             failures = failures + 1 if run.unsolved > before else 0

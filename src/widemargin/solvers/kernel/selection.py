@@ -15,14 +15,6 @@ AT_ONCE = 256
 # Small problems are solved to this share of the violation. With 0.03 and 0.01 a9a, w8a,
 # ijcnn1 and mnist took up to a fifth fewer working sets, and up to twice the steps.
 INNER_SHARE = 0.1
-# With the hinge, and rows of K that are made again each time that a variable moves, the
-# first sets are solved less, while the violation is above 1: what later ones change
-# anyhow needs no row. And the last ones more, so that fewer come. a9a, w7a, w8a, ijcnn1
-# and 20,000 x 40 rows take 0.83 to 0.96 of the kernel values and 0.94 to 0.97 of the
-# processor time, 12 problems with C of 0.1 to 100 from 0.8 to 1.1 of it, 0.98 on
-# average. (0.5 at first: a third more sets. Regressions and the nu form: 1 to 1.2 of
-# the time, the squared hinge 0.8 to 1.3.)
-FAR_SHARE, NEAR_SHARE = 0.3, 0.03
 # Share of what a violation has to fall by for the gap, which falls less at first; and
 # the least share of it that float32 is trusted with. (A fall of 0.05: 0.9 to 1 of the
 # time, 0.5: 0.8 to 1, benchmarks/core/untuned.py.)
@@ -120,13 +112,6 @@ class Choice:
             return len(new) < count
         plus = int(np.count_nonzero(self._run.problem.signs[new] > 0))
         return max(plus, len(new) - plus) < count // 2
-
-    def stop(self, found: Violations, by_pairs: bool) -> float:
-        """The violation to which the next set is solved, by pair steps or otherwise."""
-        share = INNER_SHARE
-        if by_pairs and self._run.remakes_rows:
-            share = FAR_SHARE if found.size > self._run.problem.unit else NEAR_SHARE
-        return share * found.size
 
     def aim(self, found: Violations, gap: float, tol: float) -> float:
         """A violation that is worth some steps more than a usual set: inf for none.

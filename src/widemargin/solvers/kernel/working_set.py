@@ -43,10 +43,6 @@ GAP = 32
 # 20 of an iteration did: ijcnn1 took 24 working sets in place of 19, w8a 16 to 19 in
 # place of 14; with 1 a tenth more kernel values were made.
 REACH = 0.5
-# The same where rows are made again (`WorkingSet.remakes_rows`): violations fall faster
-# there, and margins move further. (0.5: rows that were left out violated in the end in
-# half of the fits of w7a and 30,000 rows of w8a, and two or three sets had to follow.)
-REACH_OF_REMADE = 0.75
 # A violation that has fallen by more than this factor at once may rise again: w7a took
 # 13 working sets in place of 9 as it was trusted. (0.4 and 0.6: as many, and within 2 %
 # of the kernel values of six sets.) Of one that has risen it says nothing yet how far
@@ -163,13 +159,6 @@ class WorkingSet:
         """What a penalized intercept adds to all of K."""
         return self._shift
 
-    @property
-    def remakes_rows(self) -> bool:
-        """Whether it is the hinge, and rows of K are made for each move."""
-        problem = self.problem
-        is_hinge = problem.has_unit_margins and not self._has_ridge
-        return is_hinge and problem.mass is None and not problem.columns.keeps_rows
-
     def look(self) -> Violations:
         """The gradient, and how far the conditions are from holding."""
         at, looked = (self.scores, self.scores.version), self._looked
@@ -203,8 +192,7 @@ class WorkingSet:
             b = found.levels
         margins = self.scores.values + b
         margins *= self._y
-        reach = REACH_OF_REMADE if self.remakes_rows else REACH
-        near = margins <= self._margins + reach * size
+        near = margins <= self._margins + REACH * size
         near |= self.c != 0
         if self.kinks is not None:
             near = np.tile(np.logical_or(*np.split(near, 2)), 2)
