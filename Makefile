@@ -12,9 +12,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Folders of src: a new or moved module must be made known to the editable install.
+# Folders of src: a new or moved module must be made known to the editable install. Folders
+# for what Python compiles are made before: the first import would change the others.
 SOURCES := $(wildcard cpp/*) CMakeLists.txt pyproject.toml \
            $(shell find src -type d -not -name __pycache__)
+CACHES = find src -type d -not -name __pycache__ -exec mkdir -p {}/__pycache__ \;
 
 # Installs the packages of a group of pyproject.toml.
 needed = $(BIN)/python -m tests.dependencies --only $(1) > $(VENV)/$(1).txt && \
@@ -121,6 +123,7 @@ $(VENV)/installed: $(VENV)/native $(VENV)/needed
 $(VENV)/native: $(SOURCES) | $(VENV)
 	@echo "Compiling the C++ core (about a minute) ..."
 	@$(INSTALL) --no-deps -e . $(NATIVE)=ON
+	@$(CACHES)
 	@touch $@
 
 # Beside the core, as the packages of the tests.
@@ -136,6 +139,7 @@ $(VENV)/tested: $(VENV)/core $(VENV)/packages
 # The packages are installed beside the core, whose files keep one processor at the end.
 $(VENV)/core: $(SOURCES) $(FIRST) | $(VENV)
 	@$(INSTALL) --no-deps -e . $(NATIVE)=OFF
+	@$(CACHES)
 	@touch $@
 
 $(VENV)/packages: pyproject.toml $(FIRST) | $(VENV)

@@ -53,9 +53,9 @@ def main() -> None:
     print(
         "\nOpen next:\n"
         "  demo-report.html               this training, with pictures (in a browser)\n"
-        "  README.md                      how to train on your own data\n"
+        "  docs/tutorial/from_csv.md      how to train on a table of your own\n"
         "  docs/tutorial/first_model.md   a first model step by step\n"
-        "  .venv/bin/widemargin inspect demo.wm    the model that was saved"
+        "  .venv/bin/widemargin inspect demo.wm    the linear model, which was saved"
     )
 
 

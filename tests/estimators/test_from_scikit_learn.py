@@ -122,6 +122,11 @@ def test_a_misspelled_keyword_says_which_was_meant(kind):
         kind().set_params(gama=1)
 
 
+def test_a_parameter_in_other_letters_is_found():
+    with pytest.raises(TypeError, match="SVC has no parameter 'c' .did you mean 'C'"):
+        SVC(c=1.0)
+
+
 @pytest.mark.parametrize(
     ("params", "found"),
     [

@@ -142,6 +142,8 @@ def _advice(
         if name in ADVICE:
             more = kind._advice_too.get(name, "")
             said.append(f"{name!r}: {ADVICE[name]}{more}.")
-        elif near := difflib.get_close_matches(name, names, n=1):
+            continue
+        same = [one for one in names if one.lower() == name.lower()]
+        if near := same or difflib.get_close_matches(name, names, n=1):
             said.append(f"{name!r} (did you mean {near[0]!r}?).")
     return " ".join(f"{owner} has no parameter {one}" for one in said) or None

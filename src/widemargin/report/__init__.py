@@ -58,7 +58,8 @@ def write_report(
     estimator : LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM
         Fitted; or `LinearSVCCV` or `SVCCV`, whose scores are drawn too.
     X : array, sparse matrix or Rows (m, n)
-        The training data.
+        The training data as the estimator got them: after a pipeline those of
+        ``pipeline[:-1].transform(X)``. What the page says of data is about these.
     y : array (m,)
         The training labels, or targets. For a `OneClassSVM`, which has none, and in
         ``test`` then, it says nothing and may be None.
@@ -79,7 +80,8 @@ def write_report(
     TypeError
         If ``estimator`` is of another kind, a pipeline for instance.
     ValueError
-        If X and y are not of the same length, or are not what was trained on.
+        If X and y are not of the same length, have other columns than the training
+        data, or no class that was trained on.
     OSError
         If the file cannot be written.
 
