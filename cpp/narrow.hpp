@@ -119,9 +119,6 @@ class Narrow {
     return static_cast<float*>(rows_.get()) + k * width;
   }
   static std::size_t wide(std::size_t variables) { return (variables + 15) / 16 * 16; }
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
-  };
   std::vector<std::size_t> at_, ends_, still_;
   const std::size_t zero_ = 0;
   std::vector<float> diagonal_, ridge_, F_, room_;

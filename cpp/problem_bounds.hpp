@@ -104,11 +104,13 @@ class ProblemBounds {
     return primal_ == 0;
   }
 
-  // Whether the gap has fallen, or the dual objective has risen, within so many of the steps.
+  // Whether the gap has fallen, or the dual objective has risen, within so many of the steps. Above
+  // the objective at zero, where an indefinite kernel can take it, it may rise without end.
   bool has_fallen(std::int64_t steps, std::size_t patience) {
     const double now = primal_ - dual_;
     if (now < kProgress * least_gap_) fallen_ = steps;
-    if (fallen_ == steps || dual_ - last_dual_ > kRise * least_gap_) {
+    const bool has_risen = dual_ <= zero_ && dual_ - last_dual_ > kRise * least_gap_;
+    if (fallen_ == steps || has_risen) {
       least_gap_ = std::min(least_gap_, now);
       last_dual_ = dual_, since_ = steps;
     }

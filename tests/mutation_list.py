@@ -1306,8 +1306,22 @@ MUTATIONS = [
     Mutation(
         "batch: slow steps are given up though the dual objective rises",
         "problem_bounds.hpp",
-        "if (fallen_ == steps || dual_",
-        "if (fallen_ == steps && dual_",
+        "if (fallen_ == steps || has_risen)",
+        "if (fallen_ == steps && has_risen)",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: a dual objective without a bound goes on",
+        "problem_bounds.hpp",
+        "dual_ <= zero_ && dual_",
+        "dual_",
+        BATCH,
+    ),
+    Mutation(
+        "many problems: as many steps in float64 as in float32",
+        "solvers/kernel/batch.py",
+        "FEWER_EXACTLY = 10",
+        "FEWER_EXACTLY = 1",
         BATCH,
     ),
     Mutation(

@@ -177,7 +177,7 @@ class _Passes:
     def __init__(self, small: Small) -> None:
         q = len(small.c)
         self.K = small.K[:, :q].astype(np.float64) + small.shift
-        # Of most kernels K itself. What is moved to the diagonal is little.
+        # Of most kernels K itself. What is moved to the diagonal counts by g, too.
         self._sizes = np.abs(self.K) if (self.K < 0.0).any() else self.K
         self.lower, self.upper, self.sums = small.lower, small.upper, small.sums
         self.c, self.z = small.c.copy(), small.c
