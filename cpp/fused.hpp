@@ -9,6 +9,7 @@
 
 #include "csr.hpp"
 #include "dense.hpp"
+#include "lane_sums.hpp"
 #include "simd.hpp"
 
 namespace widemargin {
@@ -75,16 +76,6 @@ class Signs {
   std::size_t size_;
 };
 
-// A sum in lanes, lest each number waits for the one before.
-inline double sum_of(const double* x, std::size_t k) {
-  double lanes[4] = {};
-  std::size_t i = 0;
-  for (; i + 4 <= k; i += 4)
-    for (std::size_t lane = 0; lane < 4; ++lane) lanes[lane] += x[i + lane];
-  for (; i < k; ++i) lanes[0] += x[i];
-  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-}
-
 // step(begin, end, z, u) gets the scores z = y (X w + b) of the rows begin .. end - 1, where v is
 // not empty, and fills the columns of u. Then G += U' Y [X 1], a line for each column: as wide as
 // X, or one wider with an intercept. v = (w, b), or w without intercept.
@@ -106,7 +97,7 @@ void fused_sweep(const Rows& X, const Signs& all, std::span<const double> v, std
     for (std::size_t c = 0; c < columns; ++c) {
       for (std::size_t i = 0; i < rows; ++i) u[c][i] *= y[i];
       X.rmatvec(begin, end, u[c], &G[c * width]);
-      if (width > n) G[c * width + n] += sum_of(u[c], rows);
+      if (width > n) G[c * width + n] += sum_of<4>(rows, [&](std::size_t i) { return u[c][i]; });
     }
   }
 }

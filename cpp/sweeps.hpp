@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fused.hpp"
+#include "lane_sums.hpp"
 #include "row_steps.hpp"
 #include "simd.hpp"
 
@@ -59,7 +60,7 @@ class DenseGram {
   // Add the rows begin .. end - 1.
   void add(std::size_t begin, std::size_t end, const double* d) {
     X_.products.template gram<Sum>().add(X_.slice(begin, end), d, parts_);
-    corner_ += sum_of(d, end - begin);
+    corner_ += sum_of<4>(end - begin, [&](std::size_t i) { return d[i]; });
   }
 
   // Write the matrix of order n, or n + 1 with the intercept.
