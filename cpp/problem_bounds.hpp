@@ -21,7 +21,8 @@ constexpr double kNoise = 1e-8;
 // The most that scores in float32 are off by, as a share of |x|: 0.1 to 0.6 of it were seen.
 constexpr double kFarthest = 1e-6;
 // The gap has fallen if it is less than this share of the least so far, or if the dual objective
-// has risen by this share of that: where steps are slow the primal one goes up and down.
+// has risen by this share of that: where steps are slow the primal one goes up and down. (Of the
+// dual 0.003 and 0.03: 1.07 and 1.17 of the time of 42 fits, benchmarks/kernel/large_c.py.)
 constexpr double kProgress = 0.9, kRise = 0.01;
 // The objective at zero, times this, is the least that a gap is relative to.
 constexpr double kFloor = 1e-10;
