@@ -39,12 +39,11 @@ constexpr std::int64_t kStepsOfRow = 100;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
 constexpr double kViolation = 0.3, kFall = 0.25, kLeast = 1e-7;
 // The same with scores in float64. These are made where float32 is too rough: where what it may add
-// to the gap leaves less than kLeastGoal of it, and where steps in float32 end above it; of
-// problems of so many rows. With C = 1,000 the pairs of letter, pendigits and digits take 0.11,
-// 0.13 and 0.3 times as long to a gap of 1e-4 as where working sets went on after float32, to 1e-5
-// 0.09, 0.1 and 0.45 times.
+// to the gap leaves less than kLeastGoal of it, and where steps in float32 end above it. With C =
+// 1,000 the pairs of letter, pendigits and digits take 0.11, 0.13 and 0.3 times as long to a gap of
+// 1e-4 as where working sets went on after float32, to 1e-5 0.09, 0.1 and 0.45 times; SVCCV on
+// 5,000, 8,000 and 15,000 rows of a9a takes 0.87, 0.85 and 0.8 times as long.
 constexpr double kLeastRefined = 1e-11, kLeastGoal = 0.3;
-constexpr std::size_t kMostRefined = 4000;
 // Where this noise is below this share of tol, scores that working sets have added up as variables
 // moved are not made again: 4,000 rows take 0.9 times as long.
 constexpr double kNegligible = 0.01;
@@ -120,8 +119,7 @@ class Problem {
       const bool is_last = may_be_last(limits, before);
       const bool unsolved = sets_ && done.steps >= sets_->most();
       if (end_ == BatchEnd::waiting && (is_last || !goes_on(unsolved))) end_ = BatchEnd::stuck;
-      if (end_ == BatchEnd::stuck && may_refine_ && !scores_.is_refined() && !is_last)
-        go_on_refined(limits);
+      if (end_ == BatchEnd::stuck && !scores_.is_refined() && !is_last) go_on_refined(limits);
       if (end_ != BatchEnd::waiting) break;
       if (bytes(limits) > limits.bytes) end_ = BatchEnd::no_room;
       if (crew_.stopped(is_caller_)) end_ = BatchEnd::stopped;
@@ -142,7 +140,6 @@ class Problem {
     narrow_.turn_off();
     if (WorkingSets::suit(of_, limits)) sets_.emplace(of_, code_, limits);
     may_narrow_ = !sets_ && of_.is_plain && of_.sums == 1 && !of_.all.squared && of_.m >= kLong;
-    may_refine_ = !limits.exactly && (sets_ || of_.m <= kMostRefined);
     const std::size_t needed =
         limits.exactly ? limits.threads * ExactProblem::bytes(of_.m) : start_bytes();
     if (bytes(limits) + needed > limits.bytes) {
@@ -231,7 +228,7 @@ class Problem {
       refresh();
     narrow_.turn_off();
     double now = bounds_.gap();
-    if (may_refine_ && !is_refined) {
+    if (!is_refined) {
       goal_ = std::min(share_, limits.tol - bounds_.noise());
       if (goal_ < kLeastGoal * limits.tol) now = begin_to_refine();
     }
@@ -391,7 +388,7 @@ class Problem {
   ProblemScores scores_;
   std::optional<WorkingSets> sets_;
   Relaxation relaxation_{};
-  bool may_narrow_ = false, may_refine_ = false;
+  bool may_narrow_ = false;
   // The gap that is asked for, less what float32 may add in the end; the gap that scores in float32
   // are to show; and the violation at which steps end.
   double share_ = 0, goal_ = 0, stop_ = 0;

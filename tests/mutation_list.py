@@ -923,8 +923,8 @@ MUTATIONS = [
     Mutation(
         "many problems: working sets where float32 is too rough",
         "batch.cpp",
-        "(sets_ || of_.m <= kMostRefined)",
-        "!sets_ && of_.m <= kMostRefined",
+        "    if (!is_refined) {",
+        "    if (!sets_ && !is_refined) {",
         ("tests/solvers/kernel/test_blocks.py",),
     ),
     Mutation(

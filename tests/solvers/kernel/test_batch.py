@@ -649,6 +649,13 @@ def test_distances_that_float32_is_too_rough_for_are_solved_in_float64():
     assert clf.status_ == "solved"
 
 
+def test_scores_of_many_rows_are_float64_where_float32_is_too_rough():
+    # Working sets, which went on with more than 4,000 rows, took longer.
+    X, y = make_classification(4_100, 33, n_informative=5, flip_y=0.0, random_state=0)
+    clf = SVC(C=100.0, gamma=0.01, tol=1e-4, solver="batch").fit(X, y)
+    assert (clf.solution_.solver, clf.status_) == ("batch", "solved")
+
+
 def test_stalled_problems_go_on_elsewhere(monkeypatch):
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     X, group, _ = classes(m=120, kinds=2)
