@@ -23,8 +23,7 @@ constexpr std::size_t kTogether = 6;
 // Blocks of memory that are used again: touching new pages takes longer than to fill them. All but
 // small ones are taken some at once, large ones in large pages where there are; none is there
 // before it is touched. What was freed at once the C library keeps for the next fit, up to some
-// megabytes; single blocks go back to the system each time. So do those of `aligned_alloc`: it asks
-// for more than what is freed, by which the library decides.
+// megabytes; single blocks go back to the system each time. Large ones are kept by `Spare`.
 constexpr std::size_t kSmall = 1 << 17, kLarge = 1 << 20, kBlocksAtOnce = 16;
 
 class Pool {
@@ -42,15 +41,8 @@ class Pool {
       return block;
     }
     const std::size_t bytes = size_ * sizeof(float), some = bytes < kSmall ? 1 : kBlocksAtOnce;
-    const std::size_t page = bytes < kLarge ? 64 : kHugePage;
-    void* raw = std::malloc(some * bytes + page);
-    if (raw == nullptr) throw std::bad_alloc();
-    all_.emplace_back(raw);
-    std::size_t room = some * bytes + page;
-    float* const first = static_cast<float*>(std::align(page, some * bytes, raw, room));
-#if defined(MADV_HUGEPAGE)
-    if (bytes >= kLarge) madvise(raw, some * bytes / page * page, MADV_HUGEPAGE);
-#endif
+    auto* const first =
+        static_cast<float*>(bytes < kLarge ? small(some * bytes) : large(some * bytes));
     for (std::size_t k = some; k-- > 1;) free_.push_back(first + k * size_);
     return first;
   }
@@ -64,9 +56,20 @@ class Pool {
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
+  void* small(std::size_t bytes) {
+    constexpr std::size_t line = 64;
+    void* raw = std::malloc(bytes + line);
+    if (raw == nullptr) throw std::bad_alloc();
+    small_.emplace_back(raw);
+    std::size_t room = bytes + line;
+    return std::align(line, bytes, raw, room);
+  }
+  void* large(std::size_t bytes) { return large_.emplace_back(bytes).get(); }
+
   std::size_t size_;
   std::mutex lock_;
-  std::vector<std::unique_ptr<void, Free>> all_;
+  std::vector<std::unique_ptr<void, Free>> small_;
+  std::vector<LargePages> large_;
   std::vector<float*> free_;
   std::atomic<std::size_t> bytes_{0};  // in use
 };

@@ -656,6 +656,19 @@ def test_scores_of_many_rows_are_float64_where_float32_is_too_rough():
     assert (clf.solution_.solver, clf.status_) == ("batch", "solved")
 
 
+def test_memory_of_other_fits_changes_no_bit():
+    sets = [make_classification(m, 6, flip_y=0.2, random_state=m) for m in (1_500, 800)]
+    first, *others = [
+        SVC(C=100.0, tol=1e-3, solver="batch").fit(*sets[k]) for k in (0, 1, 0, 1, 0)
+    ]
+    for other in others[1::2]:
+        assert other.solution_.alpha.tolist() == first.solution_.alpha.tolist()
+        assert (other.solution_.b, other.dual_gap_) == (
+            first.solution_.b,
+            first.dual_gap_,
+        )
+
+
 def test_stalled_problems_go_on_elsewhere(monkeypatch):
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     X, group, _ = classes(m=120, kinds=2)
