@@ -40,6 +40,7 @@ from widemargin.problems.targets import (
     unrepeated,
 )
 from widemargin.solution import Certificate
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
@@ -379,6 +380,7 @@ class Problem:
         """Whether a small gap proves that no function is better than none."""
         return False
 
+    @ONE_BLAS_THREAD
     def certify(
         self, alpha: ArrayLike, w: ArrayLike, b: float = 0.0, *, tol: float = 0.0
     ) -> Certificate:

@@ -26,6 +26,7 @@ from widemargin.problems.intercept import (
     scored_losses,
 )
 from widemargin.solution import Certificate
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
@@ -69,12 +70,14 @@ class LinearProblem(Problem):
         losses, sums = self.A.sweep(slopes, state, v, self.pointwise)
         return state, self._bounds(v, losses, sums)
 
+    @ONE_BLAS_THREAD
     def primal(self, w: ArrayLike, b: float = 0.0) -> float:
         """Primal objective P(w, b). One sweep."""
         v = self.stack(w, b)
         losses = self.A.sweep(_losses, self._state, v, self.pointwise)
         return self._ridge(v) + float(losses)
 
+    @ONE_BLAS_THREAD
     def dual(self, alpha: ArrayLike) -> float:
         """Dual objective D of the repaired ``alpha`` (m,): at most P. One sweep."""
         state = self.dual_state(alpha)

@@ -1,5 +1,6 @@
 """How many threads there are, and BLAS kept to one of them while ours are at work."""
 
+import contextlib
 import os
 import threading
 from typing import Any
@@ -43,8 +44,11 @@ def _touch_buffers() -> None:
             worker.join()
 
 
-class _OneBlasThread:
+class _OneBlasThread(contextlib.ContextDecorator):
     """Keeps BLAS to one thread while any sweep runs: the threads are ours.
+
+    Also in functions of a few products of vectors: its threads would turn for 0.1 s
+    after each, in wait for more.
 
     The number is global to the process: the first sweep in sets it, the last one out
     restores it. Where Ctrl-C or a fork came between, the next sweep out does.

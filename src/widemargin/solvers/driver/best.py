@@ -17,6 +17,7 @@ from widemargin.problems.conditioning import KernelLift, conditioned
 from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Certificate, Solution
 from widemargin.solvers.driver.start import Start
+from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
@@ -230,6 +231,7 @@ class Best(BestSoFar):
         state = self._problem.dual_state(alpha)
         return Start(v, self._lift.alpha_down(self._problem.gather(state)))
 
+    @ONE_BLAS_THREAD
     def take(self, start: Start) -> None:
         """Take the start as the best point: no answer is worse."""
         with np.errstate(all="ignore"):
