@@ -9,7 +9,13 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
@@ -137,12 +143,29 @@ def test_large_problems_are_fitted_one_after_the_other(monkeypatch):
     assert in_turn.solution_.solver == "irwls"
 
 
+@pytest.mark.parametrize("m", [None, 900])
+def test_problems_near_the_gap_go_on_at_once(m, monkeypatch):
+    """Elsewhere they would go on one after the other: of few rows, or of more."""
+    X, y = load_wine(return_X_y=True)
+    if m is not None:
+        options = {"n_informative": 5, "n_redundant": 0, "n_classes": 3}
+        X, y = make_classification(3 * m, 6, random_state=0, **options)
+
+    def refuse(*_):
+        pytest.fail("a problem went on alone")
+
+    monkeypatch.setattr(folds, "_go_on", refuse)
+    for C in (278.0, 1000.0):
+        clf = SVCCV(Cs=[0.1 * C, C], tol=1e-4, refit=False).fit(X, y)
+        assert clf.path_.max() <= 1e-4
+
+
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_parts_and_problems_that_stall_change_nothing(monkeypatch, multi_class):
     X, y = scaled(load_wine)
     clf = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.1], tol=1e-6, multi_class=multi_class)
     whole = clone(clf).fit(X, y)
-    solve = folds.solve_places
+    solve = folds.solve_all
 
     def rough(problems, limits, memory, threads):
         ends = solve(problems, limits, memory, threads)
@@ -155,7 +178,7 @@ def test_parts_and_problems_that_stall_change_nothing(monkeypatch, multi_class):
     parts = clone(clf).fit(X, y)
     np.testing.assert_array_equal(parts.scores_, whole.scores_)
     np.testing.assert_allclose(parts.path_, whole.path_, rtol=1e-3)
-    monkeypatch.setattr(folds, "solve_places", rough)
+    monkeypatch.setattr(folds, "solve_all", rough)
     finished = clone(clf).fit(X, y)
     np.testing.assert_array_equal(finished.scores_, whole.scores_)
     assert not np.allclose(finished.path_, whole.path_, rtol=1e-3)
@@ -353,14 +376,14 @@ def test_probabilities_are_those_of_scikit_learn(load, method):
 def test_ctrl_c_keeps_what_was_finished_at_once(unfinished, monkeypatch):
     X, y = scaled(load_wine)
     Cs, whole = [0.01, 0.1, 1.0], SVCCV(Cs=[0.01, 0.1, 1.0]).fit(X, y)
-    solve = folds.solve_places
+    solve = folds.solve_all
 
     def interrupted(problems, limits, memory, threads):
         ends = solve(problems, limits, memory, threads)
         ends.is_convex[len(ends.is_convex) - unfinished :] = False
         return ends._replace(status=selection.Status.INTERRUPTED)
 
-    monkeypatch.setattr(folds, "solve_places", interrupted)
+    monkeypatch.setattr(folds, "solve_all", interrupted)
     clf = SVCCV(Cs=Cs)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)
@@ -373,7 +396,7 @@ def test_ctrl_c_keeps_what_was_finished_at_once(unfinished, monkeypatch):
 
 def test_ctrl_c_keeps_what_was_finished(monkeypatch):
     X, y = scaled(load_wine)
-    solve, calls = folds.solve_places, []
+    solve, calls = folds.solve_all, []
 
     def interrupted(problems, limits, memory, threads):
         calls.append(problems)
@@ -383,7 +406,7 @@ def test_ctrl_c_keeps_what_was_finished(monkeypatch):
         ends.is_convex[:] = False
         return ends._replace(status=selection.Status.INTERRUPTED)
 
-    monkeypatch.setattr(folds, "solve_places", interrupted)
+    monkeypatch.setattr(folds, "solve_all", interrupted)
     clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1])
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)
@@ -422,7 +445,7 @@ def test_a_time_limit_that_allows_nothing_says_so(kind):
 
 def test_a_time_limit_keeps_what_was_finished(monkeypatch):
     X, y = scaled(load_wine)
-    solve, calls = folds.solve_places, []
+    solve, calls = folds.solve_all, []
 
     def late(problems, limits, memory, threads):
         calls.append(problems)
@@ -432,7 +455,7 @@ def test_a_time_limit_keeps_what_was_finished(monkeypatch):
         ends.is_convex[:] = False
         return ends._replace(status=selection.Status.TIME_LIMIT)
 
-    monkeypatch.setattr(folds, "solve_places", late)
+    monkeypatch.setattr(folds, "solve_all", late)
     monkeypatch.setattr("widemargin.estimators.folds.is_late", lambda training: True)
     clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1], time_limit=60.0)
     with pytest.warns(ConvergenceWarning, match="before 10 of 20 fits"):
@@ -649,3 +672,11 @@ def test_attributes_that_are_not_there_are_told_in_the_name_of_the_search():
         assert "'SVC'" not in str(caught.value)
     with pytest.raises(TypeError, match="SVCCV has no parameter 'param_grid': SVCCV"):
         SVCCV(param_grid={"C": [1.0]})
+
+
+def test_linear_pairs_of_a_path_are_solved_at_once():
+    """In turn, from the last C on, ten classes would take ten times as long."""
+    X, y = load_digits(return_X_y=True)
+    _, models, gaps = svc_path(X, y, Cs=[0.01, 0.1], kernel="linear", tol=1e-3)
+    found = {one.solver for model in models for one in model.solutions_}
+    assert (found, gaps.max() <= 1e-3) == ({"batch"}, True)

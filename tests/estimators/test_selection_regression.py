@@ -160,7 +160,7 @@ def test_problems_in_parts_are_the_same(monkeypatch):
 
 def test_working_sets_finish_what_has_stalled(monkeypatch):
     clf = SVRCV(Cs=[1.0, 10.0], epsilons=[0.1, 0.5], tol=1e-6)
-    whole, solve = clone(clf).fit(X, TARGET), folds.solve_places
+    whole, solve = clone(clf).fit(X, TARGET), folds.solve_all
 
     def stalled(problems, limits, memory, threads):
         ends = solve(problems, limits, memory, threads)
@@ -169,7 +169,7 @@ def test_working_sets_finish_what_has_stalled(monkeypatch):
         ends.b[:] = 0.0
         return ends
 
-    monkeypatch.setattr(folds, "solve_places", stalled)
+    monkeypatch.setattr(folds, "solve_all", stalled)
     again = clf.fit(X, TARGET)
     places = np.arange(20).reshape(2, 5, 2).transpose(1, 0, 2)[:, np.newaxis] % 3 == 0
     assert not np.allclose(again.scores_[~places], whole.scores_[~places], atol=2e-3)
@@ -280,7 +280,7 @@ def test_without_refit_there_is_no_model(kind):
 
 def ended(monkeypatch, status):
     """The second kernel's problems are ended by this."""
-    solve, calls = folds.solve_places, []
+    solve, calls = folds.solve_all, []
 
     def late(problems, limits, memory, threads):
         calls.append(problems)
@@ -290,7 +290,7 @@ def ended(monkeypatch, status):
         ends.is_convex[:] = False
         return ends._replace(status=status)
 
-    monkeypatch.setattr(folds, "solve_places", late)
+    monkeypatch.setattr(folds, "solve_all", late)
 
 
 def test_ctrl_c_keeps_what_was_finished(monkeypatch):

@@ -94,6 +94,7 @@ def _all_by_products(training: Training) -> list[Solution] | None:
 def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     """The same of problems of pairs of classes, by their numbers: those that suit."""
     found: dict[int, Solution] = {}
+    training = dataclasses.replace(training, starts=None)  # as above
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return found
     training.rows.moments  # noqa: B018  (refuses NaN and infinity)

@@ -17,7 +17,7 @@ from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.grouped import Grouped
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
-from widemargin.solvers.kernel.batch import Ends, solve_places
+from widemargin.solvers.kernel.batch import Ends, solve_all
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.threads import n_threads
 
@@ -215,7 +215,7 @@ def _solve_part(found: Folds, some: range) -> bool:
             found.samples.pack()
     except OutOfTime:
         return False
-    ends = solve_places(problems, limits, memory, threads)
+    ends = solve_all(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
     solved = _are_finished(ends, limits.tol).reshape(shape)
     within = slice(some[0], some[-1] + 1)

@@ -669,6 +669,24 @@ def test_memory_of_other_fits_changes_no_bit():
         )
 
 
+def test_no_problem_ends_with_a_larger_gap_for_going_on():
+    X, group, _ = classes(m=120, kinds=3)
+    problems = many(X, group, RBF, C=1.0, groups=[((0, 1), -1, 1.0), ((2, 0), -1, 1.0)])
+    ends = batch.solve_places(problems, Limits(tol=1e-2), MEMORY, 1)
+    closer = batch.solve_places(problems, Limits(tol=1e-6), MEMORY, 1)
+    which, sizes = np.arange(2), problems.sizes
+    worse = closer.with_some(which, sizes, ends)
+    for name in ("c", "scores", "b", "proofs"):
+        assert getattr(worse, name).tolist() == getattr(closer, name).tolist()
+    some = closer._replace(proofs=np.where([[True], [False]], closer.proofs, np.inf))
+    better = ends.with_some(which, sizes, some)
+    first = slice(sizes[0])
+    assert better.c[first].tolist() == closer.c[first].tolist()
+    assert better.c[sizes[0] :].tolist() == ends.c[sizes[0] :].tolist()
+    assert better.gaps.tolist() == [closer.gaps[0], ends.gaps[1]]
+    assert better.steps.tolist() == (ends.steps + closer.steps).tolist()
+
+
 def test_stalled_problems_go_on_elsewhere(monkeypatch):
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     X, group, _ = classes(m=120, kinds=2)

@@ -13,6 +13,7 @@ the values. What comes out does not depend on them. It is checked by
 `ManyProblems.bounds`.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from widemargin.system import deadline
 from widemargin.system.deadline import Deadline
 
 Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 NAME = "batch"
 # Rows up to which a problem is faster here than by working sets: of problems that keep
@@ -81,10 +83,16 @@ MOST_EXACTLY = 600
 # in the way, which ends elsewhere. (0: 0.6 to 3.9 of the time, 1e4: 0.7 to 1.6,
 # benchmarks/core/untuned.py.)
 FAR = 100.0
+# Problems whose gap is at most this many times what is asked for go on in this engine,
+# to this share of it: there rounding of float32, or of the losses that an answer keeps
+# for the next C, hid the rest.
+NEAR, CLOSER = 3.0, 0.5
 # Rows, times the multiplications of a value, that are worth a second thread. Fits of
 # digits took 1.15 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
 # to 460,000 and 0.65 times at 980,000, on two cores that had other work too.
 SHARED_WORK = 60_000
+
+_ARRAYS = ("c", "scores", "b", "rho", "steps", "is_convex", "proofs")  # of Ends
 
 
 class Ends(NamedTuple):
@@ -116,6 +124,24 @@ class Ends(NamedTuple):
     status: Status
     proofs: Vector
     seconds: float
+
+    def with_some(self, chosen: Index, sizes: Index, some: "Ends") -> "Ends":
+        """The same, where problems of some indices went on; t ``sizes`` are places."""
+        found = self._replace(
+            **{name: getattr(self, name).copy() for name in _ARRAYS},
+            status=some.status,
+            seconds=self.seconds + len(chosen) / len(sizes) * some.seconds,
+        )
+        found.steps[chosen] += some.steps
+        found.is_convex[chosen] &= some.is_convex
+        better = some.gaps <= self.gaps[chosen]
+        kept = chosen[better]
+        for name in ("b", "rho", "proofs"):
+            getattr(found, name)[kept] = getattr(some, name)[better]
+        to = np.repeat(np.isin(np.arange(len(sizes)), kept), sizes)
+        own = np.repeat(better, sizes[chosen])
+        found.c[to], found.scores[to] = some.c[own], some.scores[own]
+        return found
 
     @property
     def bounds(self) -> list[Certificate]:
@@ -155,45 +181,44 @@ def solve_many(
         of columns that are known. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
+    return _solutions(problems, solve_all(problems, limits, memory, threads), limits)
+
+
+def solve_all(
+    problems: ManyProblems, limits: Limits, memory: int, threads: int
+) -> Ends:
+    """The same, as arrays over all places.
+
+    Problems that stall go on here where that is faster: near the gap that is asked for,
+    to half of it; those of a few rows in float64; or where hulls are seen to meet.
+    """
     ends = solve_places(problems, limits, memory, threads)
-    found = _solutions(problems, ends, limits)
-    if any(solution.status is Status.STALLED for solution in found):
-        _go_on(problems, ends, found, limits, memory, threads)
-    return found
 
+    def again(
+        chosen: NDArray[np.bool_], tol: float, c: Vector | None = None, **how: Any
+    ) -> None:
+        """Solve some that are stalled, from where they are, or from c."""
+        nonlocal ends
+        which = np.flatnonzero(chosen & ~ends.solved(limits.tol))
+        if len(which) and ends.status is Status.STALLED:
+            part = problems.part(which.tolist(), ends.c if c is None else c)
+            closer = dataclasses.replace(limits, tol=tol)
+            some = solve_places(part, closer, memory, threads, **how)
+            ends = ends.with_some(which, problems.sizes, some)
 
-def _go_on(
-    problems: ManyProblems,
-    ends: Ends,
-    found: list[Solution],
-    limits: Limits,
-    memory: int,
-    threads: int,
-) -> None:
-    """Go on with problems that are stalled: ``found`` has what comes of it."""
-
-    def again(chosen: list[int], **how: Any) -> None:
-        """Solve some that are stalled, from where they are."""
-        if chosen:
-            part = problems.part(chosen, ends.c)
-            some = solve_places(part, limits, memory, threads, **how)
-            ends.c[np.repeat(np.isin(range(len(found)), chosen), problems.sizes)] = (
-                some.c
-            )
-            for k, one in zip(chosen, _solutions(part, some, limits), strict=True):
-                found[k] = one
-
-    def stalled(some: NDArray[np.bool_]) -> list[int]:
-        """Which of some problems are."""
-        is_stalled = [solution.status is Status.STALLED for solution in found]
-        return np.flatnonzero(some & is_stalled).tolist()
-
-    hopeless = _are_hopeless(problems, ends, limits.tol)
-    met = [k for k in stalled(hopeless) if _meets(problems, k, ends.c, limits, memory)]
-    again(met, is_end=True)
+    if ends.status is not Status.STALLED or ends.solved(limits.tol).all():
+        return ends
+    tol, hopeless = limits.tol, _are_hopeless(problems, ends, limits.tol)
+    met, c = np.zeros(len(hopeless), np.bool_), ends.c.copy()
+    for k in np.flatnonzero(hopeless & ~ends.solved(tol)):
+        met[k] = _meets(problems, int(k), c, limits, memory)
+    again(met, tol, c, is_end=True)
     rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
     few = (rows <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
-    again(stalled(few & ~hopeless), exactly=True)
+    again(few & ~hopeless, tol, exactly=True)
+    near = (ends.gaps <= NEAR * tol) & ends.is_convex
+    again(near & ~few, CLOSER * tol)
+    return ends
 
 
 def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
