@@ -1143,8 +1143,8 @@ MUTATIONS = [
     Mutation(
         "many problems: no other solver where hulls do not meet",
         "batch.py",
-        "if _meets(problems, k, ends.c, limits, memory)",
-        "if _meets(problems, k, ends.c, limits, memory) or True",
+        "_meets(problems, int(k), c, limits, memory)",
+        "_meets(problems, int(k), c, limits, memory) or True",
         HULLS,
     ),
     Mutation(

@@ -71,8 +71,8 @@ def solve_linear_batch(training: Training) -> list[Solution] | None:
 def _linear_batch(training: Training) -> list[Solution] | None:
     """The same, but that Ctrl-C outside of the core ends it."""
     # Along a path, too: from zero it is faster than others are from the last answer.
-    cold = dataclasses.replace(training, starts=None)
-    if not is_allowed(cold, LEAST_LINEAR_GAP):
+    training = dataclasses.replace(training, starts=None)
+    if not is_allowed(training, LEAST_LINEAR_GAP):
         return None
     m = training.rows.shape[0]
     may_take, is_classifier = is_allowed(training), training.recipe.q is None
@@ -82,7 +82,9 @@ def _linear_batch(training: Training) -> list[Solution] | None:
             return found
     if suits_newton(training, m):
         return _by_newton(training)
-    return _all_by_products(training) if may_take and suits_products(m) else None
+    return (
+        _all_by_products(training) if may_take and suits_products(training, m) else None
+    )
 
 
 def _all_by_products(training: Training) -> list[Solution] | None:
@@ -98,7 +100,8 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return found
     training.rows.moments  # noqa: B018  (refuses NaN and infinity)
-    few = [k for k, m in enumerate(training.sizes) if suits_products(int(m))]
+    sizes = enumerate(training.sizes.tolist())
+    few = [k for k, m in sizes if suits_products(training, m)]
     try:
         if few and is_allowed(training):
             found = solve_by_products(training, few)

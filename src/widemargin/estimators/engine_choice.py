@@ -16,6 +16,7 @@ from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.table import KERNELS
 from widemargin.solution import Status
+from widemargin.solvers import auto
 from widemargin.solvers.kernel.batch import (
     FEW_VECTORS,
     LEAST_GAP,
@@ -35,6 +36,12 @@ from widemargin.system.threads import n_threads
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# The same of dense rows with at least two columns for three rows, where "auto" would
+# not take coordinate descent; regressions stall from this mean C times mean |x|^2 on
+# (`benchmarks/linear/wide.py`). Classifiers of 1,000 rows x 3,000 columns with C = 1
+# and 100 take 0.08 s, not 0.7 to 13; 2,000 x 5,000 0.5, not 3 to 20; 1,000 x 1,000
+# 0.03, not 0.2 to 0.9; 1,500 x 300 would take 0.6, not 0.01.
+MOST_WIDE, WIDE_SHARE, MOST_KAPPA = 3_000, 2 / 3, 5e3
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -92,9 +99,19 @@ def suits_newton(training: Training, m: int) -> bool:
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
 
 
-def suits_products(m: int) -> bool:
+def suits_products(training: Training, m: int) -> bool:
     """Whether products of rows take problems of m rows, all at once."""
-    return m <= MOST_LINEAR
+    if m <= MOST_LINEAR:
+        return True
+    n, X = training.rows.shape[1], training.rows.in_memory()
+    wide = n > MOST_COLUMNS and n >= WIDE_SHARE * m and isinstance(X, np.ndarray)
+    if m > MOST_WIDE or not wide:
+        return False
+    mean, std = training.rows.moments
+    kappa = float(np.mean(training.C) * (np.square(mean) + np.square(std)).sum())
+    if training.recipe.q is not None and kappa > MOST_KAPPA:
+        return False
+    return n <= auto.WIDE or kappa > auto.DESCENT_WIDE
 
 
 def is_allowed(
@@ -170,7 +187,7 @@ def _size_hindrance(training: Training) -> str | None:
         is_paired = training.tasks[0].negative is not None
         t = 1 if is_paired else len(training.tasks)
         return None if has_room(training, most, t) else ROUGH
-    if suits_products(most):
+    if suits_products(training, most):
         chosen = list(range(len(training.tasks)))
         return None if memory_for_products(training, chosen) > 0 else ROUGH
     return f"{m:,} rows x {n:,} features, linear in these"
