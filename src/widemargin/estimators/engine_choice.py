@@ -36,12 +36,12 @@ from widemargin.system.threads import n_threads
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
-# The same of dense rows with at least two columns for three rows, where "auto" would
-# not take coordinate descent; regressions stall from this mean C times mean |x|^2 on
-# (`benchmarks/core/wide.py`). Classifiers of 1,000 rows x 3,000 columns with C = 1
-# and 100 take 0.08 s, not 0.7 to 13; 2,000 x 5,000 0.5, not 3 to 20; 1,000 x 1,000
-# 0.03, not 0.2 to 0.9; 1,500 x 300 would take 0.6, not 0.01.
-MOST_WIDE, WIDE_SHARE, MOST_KAPPA = 3_000, 2 / 3, 5e3
+# The same of dense rows with at least one column for two rows, where "auto" would not
+# take coordinate descent; regressions stall from this mean C times mean |x|^2 on
+# (`benchmarks/core/wide.py`). Classifiers of 1,000 rows x 3,000 columns with C = 1 and
+# 100 take 0.08 s, not 0.7 to 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not
+# 0.9 to 3; with 1,000 x 400 some would take twice as long, 1,500 x 300 0.6, not 0.01.
+MOST_WIDE, WIDE_SHARE, MOST_KAPPA = 3_000, 0.5, 5e3
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
