@@ -1,6 +1,7 @@
 // Memory in large pages, where there are: touching new ones takes longer than to fill them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
@@ -43,15 +44,19 @@ class Spare {
     blocks_.erase(best), bytes_ -= found.bytes;
     return found;
   }
+  // Keep a block, in the place of the oldest ones.
   void give_back(const Block& block) {
-    {
-      const std::lock_guard guard(lock_);
-      if (bytes_ + block.bytes <= kMost) {
-        blocks_.push_back(block), bytes_ += block.bytes;
-        return;
-      }
+    const std::lock_guard guard(lock_);
+    while (!blocks_.empty() && bytes_ + block.bytes > kMost) {
+      std::free(blocks_.front().begin);
+      bytes_ -= blocks_.front().bytes;
+      blocks_.erase(blocks_.begin());
     }
-    std::free(block.begin);
+    if (block.bytes > kMost) {
+      std::free(block.begin);
+    } else {
+      blocks_.push_back(block), bytes_ += block.bytes;
+    }
   }
 
  private:
@@ -69,8 +74,9 @@ class Spare {
 class LargePages {
  public:
   LargePages() = default;
+  // Of at least one page.
   explicit LargePages(std::size_t bytes)
-      : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage),
+      : bytes_(std::max(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage)),
         block_(Spare::of_process().take(bytes_)) {
     if (block_.begin != nullptr) return;
     block_ = {std::aligned_alloc(kHugePage, bytes_), bytes_};

@@ -1320,7 +1320,7 @@ MUTATIONS = [
     Mutation(
         "many problems: as many steps in float64 as in float32",
         "solvers/kernel/batch.py",
-        "FEWER_EXACTLY = 40",
+        "FEWER_EXACTLY = 10",
         "FEWER_EXACTLY = 1",
         BATCH,
     ),

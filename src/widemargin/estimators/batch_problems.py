@@ -69,6 +69,11 @@ def solve_by_products(training: Training, chosen: list[int]) -> dict[int, Soluti
     samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
     if not is_fit(samples, training) or samples.is_wide:
         return {}
+    try:
+        with deadline.until(training.limits.deadline):
+            samples.pack()
+    except deadline.OutOfTime:
+        return {}
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))

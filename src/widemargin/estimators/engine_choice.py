@@ -36,11 +36,12 @@ from widemargin.system.threads import n_threads
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
-# The same of dense rows with at least one column for two rows, where "auto" would not
-# take coordinate descent; regressions stall from this mean C times mean |x|^2 on
-# (`benchmarks/core/wide.py`). Classifiers of 1,000 rows x 3,000 columns with C = 1 and
-# 100 take 0.08 s, not 0.7 to 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not
-# 0.9 to 3; with 1,000 x 400 some would take twice as long, 1,500 x 300 0.6, not 0.01.
+# The same of dense rows with at least one column for two rows, where mean C times mean
+# |x|^2 is above what "auto" takes coordinate descent for. Regressions: half as many
+# rows, and up to a number from which on they stall (`benchmarks/core/wide.py`).
+# Classifiers of 1,000 rows x 3,000 columns with C = 1 and 100 take 0.08 s, not 0.7 to
+# 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not 0.9 to 3; with 1,000 x 400
+# some would take twice as long, 1,500 x 300 0.6, not 0.01.
 MOST_WIDE, WIDE_SHARE, MOST_KAPPA = 3_000, 0.5, 5e3
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
@@ -105,13 +106,15 @@ def suits_products(training: Training, m: int) -> bool:
         return True
     n, X = training.rows.shape[1], training.rows.in_memory()
     wide = n > MOST_COLUMNS and n >= WIDE_SHARE * m and isinstance(X, np.ndarray)
-    if m > MOST_WIDE or not wide:
+    is_regression = training.recipe.q is not None
+    if m > (MOST_WIDE // 2 if is_regression else MOST_WIDE) or not wide:
         return False
+    if training.recipe.solver == NAME:
+        return True
     mean, std = training.rows.moments
     kappa = float(np.mean(training.C) * (np.square(mean) + np.square(std)).sum())
-    if training.recipe.q is not None and kappa > MOST_KAPPA:
-        return False
-    return n <= auto.WIDE or kappa > auto.DESCENT_WIDE
+    most = MOST_KAPPA if is_regression else np.inf
+    return (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY) < kappa <= most
 
 
 def is_allowed(

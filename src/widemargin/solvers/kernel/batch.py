@@ -64,14 +64,15 @@ FEW_VECTORS = 0.3
 # 1e-4, which float32 does not reach, 0.42, not 0.34. Six times as many, on 42 fits with
 # C of 100 to 10,000 in 2 to 8 columns (benchmarks/kernel/large_c.py), take 0.67 of the
 # time with what `has_fallen` and working sets wait now: 0.07 to 1.9 times; ten times as
-# many solve 3,500 rows with C = 10,000 in 0.3 s, where working sets took 2 to 4. Four
-# times as many still take 0.8 of the time of SVCCV on 15,000 rows of
-# `make_classification`, 0.9 on 11,000 rows of it and of a9a, and as long on the 42
-# fits. A step costs as much as one over LEAST_VISITS places.
-MOST_STEPS, FEW_VISITS, LEAST_VISITS = 5, 4_000_000_000, 300
-# In float64 a 40th of the visits: with these, 69 fits of 100 to 1,000 rows with C of
-# 100 and more take 25 s, with ten times as many 27 s, some 8 times as long.
-FEWER_EXACTLY = 40
+# many solve 3,500 rows with C = 10,000 in 0.3 s, where working sets took 2 to 4. Of
+# more than MANY_ROWS four times as many: 0.8 of the time of SVCCV on 15,000 rows of
+# `make_classification`, 0.9 on 11,000 rows of it and of a9a. A step costs as much as
+# one over LEAST_VISITS places.
+MOST_STEPS, FEW_VISITS, LEAST_VISITS = 5, 1_000_000_000, 300
+MANY_ROWS, MANY_VISITS = 8_000, 4_000_000_000
+# In float64 a tenth of the visits: with as many, 69 fits of 100 to 1,000 rows with C of
+# 100 and more end as they do, after 27 s, not 25, some after 8 times as long.
+FEWER_EXACTLY = 10
 # The least gap that it is worth trying for: digits, pendigits and letter with C = 1 and
 # 100 take 0.07 to 0.2 times the processor time of working sets to a gap of 1e-8, and
 # with C = 100 float64 scores in float32 steps do not reach 1e-10.
@@ -265,7 +266,8 @@ def solve_places(
     threads = threads if are_shared(problems) else 1
     rows, t = int(problems.sizes.max()), len(problems.ends)
     exactly = exactly or not problems.samples.is_fit
-    visits = FEW_VISITS // FEWER_EXACTLY if exactly else FEW_VISITS
+    visits = MANY_VISITS if rows > MANY_ROWS else FEW_VISITS
+    visits = FEW_VISITS // FEWER_EXACTLY if exactly else visits
     most = max(MOST_STEPS * rows, visits // max(rows, LEAST_VISITS))
     if is_end or (problems.may_be_zero and not problems.counted(c).any()):
         # No function is better than none: equal targets. Steps would follow rounding.
