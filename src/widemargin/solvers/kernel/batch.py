@@ -86,7 +86,8 @@ MOST_EXACTLY = 600
 FAR = 100.0
 # Problems whose gap is at most this many times what is asked for go on in this engine,
 # to this share of it: there rounding of float32, or of the losses that an answer keeps
-# for the next C, hid the rest.
+# for the next C, hid the rest. (SVCCV on 3,000 rows of three classes to 1e-4: 0 takes
+# 1.27 of the time, 1.5 1.14, 10 1.03; shares of 0.3 and 0.8 as long.)
 NEAR, CLOSER = 3.0, 0.5
 # Rows, times the multiplications of a value, that are worth a second thread. Fits of
 # digits took 1.15 to 2.1 times as long with one from 2,400 to 58,000, 1.07 to 1.5 times
