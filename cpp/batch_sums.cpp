@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gathered.hpp"
+#include "lane_sums.hpp"
 
 namespace widemargin {
 namespace {
@@ -275,9 +276,53 @@ class SharedSums {
   std::vector<std::size_t> begin_, order_;
 };
 
+// The one problem where a kernel value is the product of rows: by the weights of the columns, each
+// row is read once, and not once for each support vector.
+void sum_by_weights(const BatchSums& sums, Crew& crew, bool is_caller) {
+  const auto& all = sums.rows.batch;
+  std::vector<double> w(all.n, 0.0);
+  const auto reads = [&](std::int64_t row, const auto& dense, const auto& sparse) {
+    const auto i = static_cast<std::size_t>(row);
+    if (all.begin == nullptr)
+      dense(all.data + i * all.n);
+    else
+      sparse(static_cast<std::size_t>(all.begin[i]), static_cast<std::size_t>(all.end[i]));
+  };
+  const auto column = [&](std::size_t p) { return static_cast<std::size_t>(all.indices[p]); };
+  for (std::size_t s = 0; s < sums.support.size(); ++s) {
+    if (s % kRows == 0 && crew.stopped(is_caller)) return;
+    const double weight = sums.weight[s];
+    reads(
+        sums.support[s],
+        [&](const double* x) {
+          for (std::size_t j = 0; j < all.n; ++j) w[j] += weight * x[j];
+        },
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t p = begin; p < end; ++p) w[column(p)] += weight * all.data[p];
+        });
+  }
+  for (std::size_t r = 0; r < sums.row.size(); ++r) {
+    if (r % kRows == 0 && crew.stopped(is_caller)) return;
+    reads(
+        sums.row[r],
+        [&](const double* x) {
+          sums.out[r] = sum_of(all.n, [&](std::size_t j) { return x[j] * w[j]; });
+        },
+        [&](std::size_t begin, std::size_t end) {
+          double sum = 0;
+          for (std::size_t p = begin; p < end; ++p) sum += all.data[p] * w[column(p)];
+          sums.out[r] = sum;
+        });
+  }
+}
+
 }  // namespace
 
 void sum_problem(const KernelTable& kernels, const BatchSums& sums, Crew& crew, bool is_caller) {
+  if (sums.rows.given.empty() && sums.rows.form.kind == KernelKind::linear) {
+    sum_by_weights(sums, crew, is_caller);
+    return;
+  }
   std::vector<std::int64_t> place(sums.rows.norms.size(), -1);
   OwnSums own(sums, 0, 1, place);
   for (std::size_t task = 0; task < own.tasks(); ++task) own.run(kernels, task, crew, is_caller);

@@ -56,41 +56,39 @@ def _kernel_batch(training: Training) -> dict[int, Solution]:
     return found or {}
 
 
-def solve_linear_batch(training: Training) -> list[Solution] | None:
-    """Solutions of small problems that are linear in their columns.
+def solve_linear_batch(training: Training) -> dict[int, Solution]:
+    """Solutions of small problems that are linear in their columns, by their numbers.
 
-    None where other solvers suit better.
+    Stalled ones need another solver; there are none where others suit better.
     """
     try:
         return _linear_batch(training)
     except KeyboardInterrupt:  # they end at their first step, with what there is
         training.callbacks.interrupt()
-        return None
+        return {}
 
 
-def _linear_batch(training: Training) -> list[Solution] | None:
+def _linear_batch(training: Training) -> dict[int, Solution]:
     """The same, but that Ctrl-C outside of the core ends it."""
     # Along a path, too: from zero it is faster than others are from the last answer.
     training = dataclasses.replace(training, starts=None)
     if not is_allowed(training, LEAST_LINEAR_GAP):
-        return None
-    m = training.rows.shape[0]
+        return {}
+    m, chosen = training.rows.shape[0], list(range(len(training.tasks)))
     may_take, is_classifier = is_allowed(training), training.recipe.q is None
     if may_take and is_classifier and m <= FEW_ROWS and form(training)[0].is_bounded:
-        found = _all_by_products(training)
-        if found is not None:
+        found = solve_by_products(training, chosen)
+        if found and not _are_stalled(list(found.values())):
             return found
     if suits_newton(training, m):
-        return _by_newton(training)
-    return (
-        _all_by_products(training) if may_take and suits_products(training, m) else None
-    )
+        return dict(enumerate(_by_newton(training) or []))
+    takes_products = may_take and suits_products(training, m)
+    return solve_by_products(training, chosen) if takes_products else {}
 
 
-def _all_by_products(training: Training) -> list[Solution] | None:
-    """The same of few rows, by the products of rows; None where one is stalled."""
-    found = solve_by_products(training, list(range(len(training.tasks))))
-    return list(found.values()) if len(found) == len(training.tasks) else None
+def _are_stalled(found: list[Solution]) -> bool:
+    """Whether one is."""
+    return any(solution.status is Status.STALLED for solution in found)
 
 
 def solve_linear_pairs(training: Training) -> dict[int, Solution]:
@@ -108,7 +106,7 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
         if any(one.status is Status.INTERRUPTED for one in found.values()):
             return found
         for k in range(len(training.tasks)):
-            if k in found:
+            if k in found and found[k].status is not Status.STALLED:
                 continue
             solution = _solve_pair(training, k)
             if solution is not None:
@@ -158,7 +156,7 @@ def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] 
     threads = n_threads(training.rows.options.get("n_jobs"))
     to_digits = training.recipe.to_digits
     found = solve_many_linear(problems, training.limits, threads, to_digits)
-    if any(solution.status is Status.STALLED for solution in found):
+    if _are_stalled(found):
         return None
     return found if kept.all() else [_with_zeros(one, kept) for one in found]
 

@@ -15,7 +15,7 @@ from widemargin.kernels.packed import STRIP
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.problems.many import ManyProblems
 from widemargin.problems.nu import nu_mass
-from widemargin.solution import Solution, Status
+from widemargin.solution import Solution
 from widemargin.solvers.kernel.batch import (
     MOST_EXACTLY,
     MOST_ROWS,
@@ -60,7 +60,7 @@ def solve_chosen(training: Training, chosen: list[int]) -> dict[int, Solution] |
 
 
 def solve_by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
-    """Solutions by the products of few rows; not those that are stalled."""
+    """Solutions by the products of few rows; some may be stalled."""
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     memory = memory_for_products(training, chosen)
@@ -78,8 +78,7 @@ def solve_by_products(training: Training, chosen: list[int]) -> dict[int, Soluti
     problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))
     found = solve_many(problems, training.limits, memory, threads)
-    solved = zip(chosen, found, strict=True)
-    return {k: one for k, one in solved if one.status is not Status.STALLED}
+    return dict(zip(chosen, found, strict=True))
 
 
 def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, int]:

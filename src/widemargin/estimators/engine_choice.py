@@ -42,7 +42,7 @@ MOST_LINEAR = 600
 # Classifiers of 1,000 rows x 3,000 columns with C = 1 and 100 take 0.08 s, not 0.7 to
 # 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not 0.9 to 3; with 1,000 x 400
 # some would take twice as long, 1,500 x 300 0.6, not 0.01.
-MOST_WIDE, WIDE_SHARE, MOST_KAPPA = 3_000, 0.5, 5e3
+MOST_WIDE, WIDE_SHARE = 3_000, 0.5
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -106,15 +106,13 @@ def suits_products(training: Training, m: int) -> bool:
         return True
     n, X = training.rows.shape[1], training.rows.in_memory()
     wide = n > MOST_COLUMNS and n >= WIDE_SHARE * m and isinstance(X, np.ndarray)
-    is_regression = training.recipe.q is not None
-    if m > (MOST_WIDE // 2 if is_regression else MOST_WIDE) or not wide:
+    if m > MOST_WIDE or not wide:
         return False
     if training.recipe.solver == NAME:
         return True
     mean, std = training.rows.moments
     kappa = float(np.mean(training.C) * (np.square(mean) + np.square(std)).sum())
-    most = MOST_KAPPA if is_regression else np.inf
-    return (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY) < kappa <= most
+    return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY)
 
 
 def is_allowed(

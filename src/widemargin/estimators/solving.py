@@ -36,8 +36,10 @@ def solve_tasks(training: Training) -> list[Solution]:
         solutions = _solve_in_turn(training, saved, solve_batch(training))
     elif training.tasks[0].negative is not None:
         solutions = _solve_in_turn(training, saved, solve_linear_pairs(training))
+    elif found := solve_linear_batch(training):
+        solutions = _solve_in_turn(training, saved, found)
     else:
-        solutions = solve_linear_batch(training) or _solve_together(training, saved)
+        solutions = _solve_together(training, saved)
     remove_solved(saved, solutions)
     return solutions
 

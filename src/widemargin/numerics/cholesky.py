@@ -25,19 +25,24 @@ def threads_for(order: int) -> contextlib.AbstractContextManager[Any]:
 
 
 def cholesky(M: Vector) -> tuple[Callable[[Vector], Vector], float]:
-    """Solver with a symmetric positive definite matrix, whose diagonal it may change.
+    """Solver with a symmetric positive definite matrix, which it overwrites.
 
     Also returns the jitter: the least share added to the diagonal that lets it factor,
     0 where rounding left the matrix positive definite.
     """
     n = M.shape[0]
     diagonal = M.diagonal().copy()
+    # In place where the numbers of a column, or as it is symmetric of a row, follow
+    # each other: a copy of 1,500 rows takes a third of the time, of memory that is new.
+    A = M if M.flags.f_contiguous else M.T
 
     def factored(jitter: float) -> Callable[[Vector], Vector]:
         deadline.check(n**3 / 3.0)
-        M[np.diag_indices(n)] = diagonal * (1.0 + jitter)
+        if jitter:  # of a failure the other triangle is as it was
+            A[...] = np.triu(A, 1) + np.triu(A, 1).T
+        A[np.diag_indices(n)] = diagonal * (1.0 + jitter)
         with threads_for(n):
-            L, info = dpotrf(M, lower=True, clean=False)
+            L, info = dpotrf(A, lower=True, clean=False, overwrite_a=True)
         if info != 0:
             raise np.linalg.LinAlgError("the matrix is not positive definite")
         return lambda r: np.asarray(dpotrs(L, r, lower=True)[0])

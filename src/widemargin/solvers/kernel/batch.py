@@ -33,6 +33,11 @@ from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.hulls import ENOUGH, HOPELESS, common_point
+from widemargin.solvers.kernel.whole_points import (
+    MOST_FACTORED,
+    Answer,
+    whole_points,
+)
 from widemargin.system import deadline
 from widemargin.system.deadline import Deadline
 
@@ -196,13 +201,16 @@ def solve_all(
     """
     ends = solve_places(problems, limits, memory, threads)
 
-    def again(
-        chosen: NDArray[np.bool_], tol: float, c: Vector | None = None, **how: Any
-    ) -> None:
-        """Solve some that are stalled, from where they are, or from c."""
+    def left(chosen: NDArray[np.bool_]) -> Index:
+        """Which of some are stalled."""
+        if ends.status is not Status.STALLED:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(chosen & ~ends.solved(limits.tol))
+
+    def again(which: Index, tol: float, c: Vector | None = None, **how: Any) -> None:
+        """Solve some from where they are, or from c."""
         nonlocal ends
-        which = np.flatnonzero(chosen & ~ends.solved(limits.tol))
-        if len(which) and ends.status is Status.STALLED:
+        if len(which):
             part = problems.part(which.tolist(), ends.c if c is None else c)
             closer = dataclasses.replace(limits, tol=tol)
             some = solve_places(part, closer, memory, threads, **how)
@@ -212,15 +220,35 @@ def solve_all(
         return ends
     tol, hopeless = limits.tol, _are_hopeless(problems, ends, limits.tol)
     met, c = np.zeros(len(hopeless), np.bool_), ends.c.copy()
-    for k in np.flatnonzero(hopeless & ~ends.solved(tol)):
+    for k in left(hopeless):
         met[k] = _meets(problems, int(k), c, limits, memory)
-    again(met, tol, c, is_end=True)
+    which = left(met)
+    # By scores of 0 no row is beyond the margin: bounds make all of them again.
+    nothing = np.zeros(int(problems.sizes[which].sum())), np.zeros((2, len(which)))
+    again(which, tol, c, known=nothing)
     rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
     few = (rows <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
-    again(few & ~hopeless, tol, exactly=True)
+    again(left(few & ~hopeless), tol, exactly=True)
     near = (ends.gaps <= NEAR * tol) & ends.is_convex
-    again(near & ~few, CLOSER * tol)
+    again(left(near & ~few), CLOSER * tol)
+    if problems.X is None:  # working sets go on, which find out whether K has low rank
+        return ends
+    for k in left((rows <= MOST_FACTORED) & ends.is_convex & ~hopeless).tolist():
+        for answer in _from_inside(problems, k, limits):
+            c[problems.starts[k] : problems.ends[k]] = answer.c
+            line = np.array([[answer.b], [answer.rho]])
+            own = np.arange(len(rows)) == k
+            again(left(own), tol, c, known=(answer.scores, line))
     return ends
+
+
+def _from_inside(problems: ManyProblems, k: int, limits: Limits) -> list[Answer]:
+    """What interior points find for problem k, in time."""
+    try:
+        with deadline.until(limits.deadline):
+            return whole_points(problems, k, limits.tol)
+    except deadline.OutOfTime:
+        return []
 
 
 def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
@@ -257,11 +285,11 @@ def solve_places(
     threads: int,
     *,
     exactly: bool = False,
-    is_end: bool = False,
+    known: tuple[Vector, Vector] | None = None,
 ) -> Ends:
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
 
-    Without a step where the start ``is_end``.
+    Without a step where scores of the start are ``known``, and (b, rho), (2, t).
     """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
@@ -270,10 +298,11 @@ def solve_places(
     visits = MANY_VISITS if rows > MANY_ROWS else FEW_VISITS
     visits = FEW_VISITS // FEWER_EXACTLY if exactly else visits
     most = max(MOST_STEPS * rows, visits // max(rows, LEAST_VISITS))
-    if is_end or (problems.may_be_zero and not problems.counted(c).any()):
+    if known is None and problems.may_be_zero and not problems.counted(c).any():
         # No function is better than none: equal targets. Steps would follow rounding.
-        # By scores of 0 no row is beyond the margin: bounds make all of them again.
-        scores, numbers, interrupted = np.zeros(len(c)), np.zeros((t, 4)), False
+        known = np.zeros(len(c)), np.zeros((2, t))
+    if known is not None:
+        (scores, (b, rho)), interrupted = known, False
         counts = np.zeros((t, 3), np.int64)
     else:
         scores, numbers, counts, interrupted = problems.samples.solve(
@@ -285,7 +314,7 @@ def solve_places(
             _Over(limits.deadline),
             HOPELESS,
         )
-    b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
+        b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)
     try:
         proofs = problems.bounds(c, scores, b, threads, grace, rho)
@@ -300,8 +329,8 @@ def solve_places(
     seconds = (limits.clock.seconds() - begin) / len(proofs)
     steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
     curves = problems.samples.may_curve
-    known = c, scores, b, rho, steps, convex, curves, status, proofs
-    return Ends(*known, seconds)
+    found = c, scores, b, rho, steps, convex, curves, status, proofs
+    return Ends(*found, seconds)
 
 
 def are_shared(problems: ManyProblems) -> bool:

@@ -24,10 +24,11 @@ class PairsFirst:
     visits : float, of a variable by a pair step, so far
     most_visits : float, at which it ends, as another method goes on with all rows
     asks : bool, whether it ends where pair steps are too many, as one may
+    size : int, variables of the last small problem that had too many
     """
 
     def __init__(self) -> None:
-        self._failures, self.asks = 0, False
+        self._failures, self.asks, self.size = 0, False, 0
         self.visits, self.most_visits = 0.0, np.inf
 
     def __call__(self, small: Small, stop: float) -> Solved:
@@ -42,7 +43,7 @@ class PairsFirst:
         if solved.reached or solved.negative or self._failures >= FAILURES:
             return solved
         if self.asks:
-            self.most_visits = self.visits
+            self.most_visits, self.size = self.visits, q
             return solved._replace(waits=True)
         if small.is_rounded:
             return solved  # the next set is not

@@ -55,7 +55,7 @@ def corrected(
         return None
     H = piece.system(piece.matrix, s)
     # What a step moves the rows of H by is the root of r'H^-1 r.
-    further = float(bent @ cholesky(H)[0](bent)) / falls
+    further = float(bent @ cholesky(H.copy())[0](bent)) / falls
     turn = min(1.0, FURTHER * math.sqrt(max(further, 0.0))) * width
     near = piece.A.sweep(_near, piece.state, dv, width, turn)
     if near is None:
@@ -81,7 +81,7 @@ def corrected(
             break
         sign = np.where(is_in[changed], s, -s)
         now, last = now + A[changed].gram(sign * C[changed]), is_in
-        dv = dv - cholesky(now)[0](r)
+        dv = dv - cholesky(now.copy())[0](r)
     if found is None or not found.primal < point.primal:
         return None
     return replace(found, dual=found.dual - rest)

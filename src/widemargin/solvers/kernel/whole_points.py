@@ -1,0 +1,174 @@
+"""Interior points of whole problems of few rows, where pair steps are too many.
+
+The method of `inner_points` over all places of a problem: its matrix is K of the rows,
+each of which a regression has twice. A step factors one matrix of order m, and ten to
+twenty steps do, however large C is.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.numerics.cholesky import cholesky
+from widemargin.problems.base import FLOOR
+from widemargin.problems.many import ManyProblems
+from widemargin.solvers.kernel.inner_points import (
+    Boxed,
+    Dense,
+    Method,
+    Point,
+    indicators,
+)
+
+Vector = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Rows up to which it pays.
+MOST_FACTORED = 3_000
+# The sum of products of slacks and multipliers at the end, which the gap is near, as a
+# share of the gap that is asked for.
+END = 0.05
+# Turns in which rows go to bounds and leave them afterwards, and the share of those
+# between their bounds that stay there, or bounds are not certain.
+TURNS, CERTAIN = 5, 0.9
+# So often systems are solved with a factor: the second time what rounding has left.
+SOLVED = 2
+
+
+class Answer(NamedTuple):
+    """Coefficients of the places of a problem, their scores, b and rho."""
+
+    c: Vector
+    scores: Vector
+    b: float
+    rho: float
+
+
+def whole_points(problems: ManyProblems, k: int, tol: float) -> list[Answer]:
+    """Answers of problem k near a relative gap; none where bounds leave no room.
+
+    One with rows at their bounds, if these are certain, and the inner point.
+    """
+    whole = _Whole(problems, k)
+    begin = whole.method.begin()
+    if begin is None:
+        return []
+    zero = float(problems.zero_objectives[k])
+    end = END * tol / (2.0 * len(whole.kept))
+    last = whole.method.run(begin, lambda P: end * max(abs(P), FLOOR * zero))
+    inside = cancelled(whole.method, last.c) if whole.may_cancel else last.c
+    found = [settled(whole.method, whole.H, last, whole.may_cancel), (inside, last.b)]
+    return [whole.answer(*one) for one in found if one is not None]
+
+
+class _Whole:
+    """Problem k as the method of inner points takes it: over places that have a weight.
+
+    Attributes
+    ----------
+    kept : int ndarray, these places
+    method : Method, and its matrix ``H``
+    may_cancel : bool, whether one of two places of a row can be at zero
+    """
+
+    def __init__(self, problems: ManyProblems, k: int) -> None:
+        own = slice(problems.starts[k], problems.ends[k])
+        y, C, q = (values[own] for values in problems.data[:3])
+        m, self.kept = int(problems.n_samples[k]), np.flatnonzero(C > 0.0)
+        self._problems, self._size = problems, len(y)
+        y, C, q = y[self.kept], C[self.kept], q[self.kept]
+        self._K = _values(problems, problems.rows[own][:m])
+        rows = self.kept[self.kept < m]  # the copies of a row have the same weight
+        K = self._K if len(rows) == m else self._K[np.ix_(rows, rows)]
+        copies, ridge = len(C) // len(rows), np.zeros(1)
+        if not problems.loss.is_bounded:
+            # C xi^2 of a row is the objective at zero at the most, and alpha 2 C xi.
+            C, ridge = 2.0 * np.sqrt(float(problems.zero_objectives[k]) * C), 0.5 / C
+        self.H = Dense(K, copies, ridge)
+        self.may_cancel = copies == 2 and problems.mass is None
+        bounds = np.where(y > 0.0, 0.0, -C), np.where(y > 0.0, C, 0.0)
+        boxed = Boxed(self.H, -q * y, *bounds, *self._sums(k))
+        self.method = Method(boxed)
+
+    def _sums(self, k: int) -> tuple[Vector, Vector]:
+        """Columns of ones for places whose c has a given sum, and these sums."""
+        part = self._problems.part([k], np.zeros(int(self._problems.ends[-1])))
+        groups = [(places, part.y[places[0]] * N) for places, N in part.sums_given]
+        if not groups and part.intercept == "free":
+            groups = [(np.arange(self._size), 0.0)]
+        E = indicators(tuple(places for places, _ in groups), self._size)
+        return E[self.kept], np.array([total for _, total in groups])
+
+    def answer(self, inner: Vector, levels: Vector) -> Answer:
+        """All places of the problem, by coefficients of those that have a weight."""
+        c, m = np.zeros(self._size), len(self._K)
+        c[self.kept] = self.method.feasible(inner)
+        scores, copies = self._K @ c.reshape(-1, m).sum(axis=0), self._size // m
+        b, rho, total = 0.0, 0.0, float(c.sum())
+        if self._problems.intercept == "penalized":
+            b, scores = total, scores - total
+        elif self._problems.mass is None:
+            b = -float(levels.sum())  # one level, or none
+        elif len(levels) == 1:
+            rho = float(levels[0])
+        else:  # y (f + b) = q + rho of both classes
+            b, rho = -0.5 * float(levels.sum()), 0.5 * float(levels[1] - levels[0])
+        return Answer(c, np.tile(scores, copies), b, rho)
+
+
+def settled(
+    method: Method, H: Dense, last: Point, may_cancel: bool
+) -> tuple[Vector, Vector] | None:
+    """The c with rows at their bounds, where others make up for that; and levels.
+
+    Rows between their bounds have the scores of an optimum without bounds. Those that
+    leave their bounds go there, those whose scores say so leave them, until none does:
+    a primal-dual active set method from a point next to the optimum. Of the two
+    variables of a sample that ``may_cancel`` one is at zero. None where bounds are not
+    certain.
+    """
+    lower, upper, E = method.lower, method.upper, method.E
+    c, b = method.at_bounds(last), last.b
+    if may_cancel:
+        c = cancelled(method, c)
+    is_free = (lower < c) & (c < upper)
+    for _ in range(TURNS):
+        free = np.flatnonzero(is_free)
+        if len(free):
+            solve, _ = cholesky(H.among(free))
+            Z = solve(E[free])
+            for _ in range(SOLVED):
+                apart = solve((H.times(c) + method.linear)[free])
+                missing = method.sums - E.T @ c + E[free].T @ apart
+                b = np.asarray(np.linalg.lstsq(E[free].T @ Z, missing)[0], np.float64)
+                c[free] += Z @ b - apart
+            c = np.clip(c, lower, upper)
+        stays = (lower < c) & (c < upper)
+        if stays.sum() < CERTAIN * len(free):
+            return None
+        slope = H.times(c) + method.linear - E @ b
+        leaves = ~is_free & np.where(c == lower, slope < 0.0, slope > 0.0)
+        if may_cancel:
+            leaves &= ~np.roll(stays, len(c) // 2)
+        if (stays == is_free).all() and not leaves.any():
+            break
+        is_free = stays | leaves
+    return c, b
+
+
+def cancelled(method: Method, c: Vector) -> Vector:
+    """The same c of each sample, without what its two variables have against it."""
+    both = np.tile(c.reshape(2, -1).sum(axis=0), 2)
+    return np.clip(both, method.lower, method.upper)
+
+
+def _values(problems: ManyProblems, rows: Index) -> Vector:
+    """Kernel values of some rows, and 1 more where b is penalized."""
+    if isinstance(problems.X, np.ndarray):
+        X = np.asarray(problems.X[rows], np.float64)
+        K: Vector = X @ X.T
+    else:
+        K = problems.samples.values(rows)
+    K += float(problems.intercept == "penalized")
+    return K
