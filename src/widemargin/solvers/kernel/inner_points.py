@@ -64,7 +64,7 @@ class Dense:
     Parameters
     ----------
     K : ndarray (k, k), symmetric
-    copies : int, how often all samples occur
+    copies : 1 or 2, how often all samples occur
     ridge : ndarray (copies k,) or float
     """
 
@@ -89,22 +89,25 @@ class Dense:
     def factored(self, d: Vector) -> Callable[[Vector], Vector]:
         """What solves systems with H + diag(d): by a matrix of order k.
 
-        With D the diagonal in all, x is D^-1 (r - K s), and s, the sum of its copies,
-        solves (K + E) s = E t, t the sum of D^-1 r and E^-1 that of D^-1.
+        With D the diagonal in all, the sum s of the copies of x solves (K + E) s = r,
+        r the mean of theirs that D^-1 weighs, E^-1 the sum of those of D^-1. Each has a
+        share of s, and what r differ by over the sum of those of D.
         """
-        inverse = 1.0 / (d + self._ridge)
-        scale = 1.0 / _summed(inverse, self._copies)
+        inverse = (1.0 / (d + self._ridge)).reshape(self._copies, -1)
+        scale = 1.0 / inverse.sum(axis=0)
+        share = (inverse * scale)[..., np.newaxis]
         np.copyto(self._room, self._K)
         self._room[np.diag_indices(len(scale))] += scale
         solve, _ = cholesky(self._room)
 
         def solved(right: Vector) -> Vector:
             """The solution for a vector, or for columns."""
-            first = (inverse * right.T).T
-            total = _summed(first, self._copies)
-            rest = total - solve((scale * total.T).T)
-            moved = _spread((scale * rest.T).T, self._copies)
-            return np.asarray(first - (inverse * moved.T).T)
+            r = right.reshape(*inverse.shape, -1)
+            x = share * solve((share * r).sum(axis=0))
+            if self._copies == 2:
+                apart = (r[0] - r[1]) * (inverse[0, :, np.newaxis] * share[1])
+                x += np.stack([apart, -apart])
+            return np.asarray(x.reshape(right.shape))
 
         return solved
 

@@ -167,7 +167,7 @@ def _values(problems: ManyProblems, rows: Index) -> Vector:
     """Kernel values of some rows, and 1 more where b is penalized."""
     if isinstance(problems.X, np.ndarray):
         X = np.asarray(problems.X[rows], np.float64)
-        K: Vector = X @ X.T
+        K = np.asarray(X @ X.T)
     else:
         K = problems.samples.values(rows)
     K += float(problems.intercept == "penalized")
