@@ -37,11 +37,11 @@ MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
 # The same of dense rows with at least one column for two rows, where mean C times mean
-# |x|^2 is above what "auto" takes coordinate descent for. Regressions: half as many
-# rows, and up to a number from which on they stall (`benchmarks/core/wide.py`).
+# |x|^2 is above what "auto" takes coordinate descent for (`benchmarks/core/wide.py`).
 # Classifiers of 1,000 rows x 3,000 columns with C = 1 and 100 take 0.08 s, not 0.7 to
 # 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not 0.9 to 3; with 1,000 x 400
-# some would take twice as long, 1,500 x 300 0.6, not 0.01.
+# some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
+# take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE = 3_000, 0.5
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8

@@ -105,8 +105,10 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     certified in float64, and where float32 does not do the values become float64.
     Where K is of low rank to rounding, and pair steps take long, an interior point on a
     pivoted Cholesky factor finds the next c: O(m r^2) for each of some twenty steps.
-    Where up to 8192 rows are free, more than a working set holds, and the gap is small,
-    one Cholesky factor of them ends it, if memory has 64 bytes an entry for that.
+    Where it is not, and a working set of all rows has too many pair steps, an interior
+    point with K itself does: O(m^3). Where up to 8192 rows are free, more than a
+    working set holds, and the gap is small, one Cholesky factor of them ends it, if
+    memory has 64 bytes an entry for that.
 
     ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
     ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept

@@ -5,7 +5,9 @@ digits, and polynomial ones of few columns are such features: K ~ Z Z', (m, r). 
 large C pair steps take millions there, and an interior point some twenty steps of
 O(m r^2) multiplications (Fine, Scheinberg 2001). The factor is pivoted Cholesky's, and
 grows while that takes a share of the work that pair steps have taken by then: so none
-of it is much where K has no low rank. Scores, and what is proved, are those of K.
+of it is much where K has no low rank. Scores, and what is proved, are those of K. Where
+the rank is not low, and a working set of all rows has too many pair steps, the matrix
+of the interior point is K.
 """
 
 import contextlib
@@ -46,7 +48,7 @@ from widemargin.solvers.kernel.inner_points import (
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
 from widemargin.solvers.kernel.vertex import ToVertex
-from widemargin.solvers.kernel.whole_points import settled
+from widemargin.solvers.kernel.whole_points import cancelled, settled
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -208,8 +210,10 @@ class LowRank:
             return False
         share = LEFT * self._tol / m
         last = method.run(begin, lambda P: share * max(abs(P), problem.scale))
-        found = settled(method, H, last, m > self._m and problem.mass is None)
-        answers = [last.c] if found is None else [found[0], last.c]
+        may_cancel = m > self._m and problem.mass is None
+        found = settled(method, H, last, may_cancel)
+        inside = cancelled(method, last.c) if may_cancel else last.c
+        answers = [inside] if found is None else [found[0], inside]
         return any(self._run.move(method.feasible(c)) for c in answers)
 
     def _is_hopeless(self, now: Step) -> bool:

@@ -46,11 +46,15 @@ class Answer(NamedTuple):
 
 
 def whole_points(problems: ManyProblems, k: int, tol: float) -> list[Answer]:
-    """Answers of problem k near a relative gap; none where bounds leave no room.
+    """Answers of problem k near a relative gap; none where it is not seen to suit.
 
     One with rows at their bounds, if these are certain, and the inner point.
     """
-    whole = _Whole(problems, k)
+    kept = problems.C[problems.starts[k] : problems.ends[k]] > 0.0
+    samples = kept.reshape(-1, int(problems.n_samples[k]))
+    if (samples != samples[0]).any():
+        return []  # one with weight in one of its places alone
+    whole = _Whole(problems, k, np.flatnonzero(kept))
     begin = whole.method.begin()
     if begin is None:
         return []
@@ -72,14 +76,14 @@ class _Whole:
     may_cancel : bool, whether one of two places of a row can be at zero
     """
 
-    def __init__(self, problems: ManyProblems, k: int) -> None:
+    def __init__(self, problems: ManyProblems, k: int, kept: Index) -> None:
         own = slice(problems.starts[k], problems.ends[k])
         y, C, q = (values[own] for values in problems.data[:3])
-        m, self.kept = int(problems.n_samples[k]), np.flatnonzero(C > 0.0)
+        m, self.kept = int(problems.n_samples[k]), kept
         self._problems, self._size = problems, len(y)
-        y, C, q = y[self.kept], C[self.kept], q[self.kept]
+        y, C, q = y[kept], C[kept], q[kept]
         self._K = _values(problems, problems.rows[own][:m])
-        rows = self.kept[self.kept < m]  # the copies of a row have the same weight
+        rows = kept[kept < m]
         K = self._K if len(rows) == m else self._K[np.ix_(rows, rows)]
         copies, ridge = len(C) // len(rows), np.zeros(1)
         if not problems.loss.is_bounded:
@@ -87,6 +91,8 @@ class _Whole:
             C, ridge = 2.0 * np.sqrt(float(problems.zero_objectives[k]) * C), 0.5 / C
         self.H = Dense(K, copies, ridge)
         self.may_cancel = copies == 2 and problems.mass is None
+        if self.may_cancel:  # both may count where each sample has a loss on one side
+            self.may_cancel = bool((q.reshape(2, -1).sum(axis=0) <= 0.0).all())
         bounds = np.where(y > 0.0, 0.0, -C), np.where(y > 0.0, C, 0.0)
         boxed = Boxed(self.H, -q * y, *bounds, *self._sums(k))
         self.method = Method(boxed)
@@ -113,7 +119,7 @@ class _Whole:
         elif len(levels) == 1:
             rho = float(levels[0])
         else:  # y (f + b) = q + rho of both classes
-            b, rho = -0.5 * float(levels.sum()), 0.5 * float(levels[1] - levels[0])
+            b, rho = -0.5 * float(levels.sum()), 0.5 * float(levels[0] - levels[1])
         return Answer(c, np.tile(scores, copies), b, rho)
 
 
@@ -160,7 +166,7 @@ def settled(
 def cancelled(method: Method, c: Vector) -> Vector:
     """The same c of each sample, without what its two variables have against it."""
     both = np.tile(c.reshape(2, -1).sum(axis=0), 2)
-    return np.clip(both, method.lower, method.upper)
+    return np.asarray(np.clip(both, method.lower, method.upper))
 
 
 def _values(problems: ManyProblems, rows: Index) -> Vector:
