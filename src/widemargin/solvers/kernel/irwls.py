@@ -122,7 +122,8 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     References
     ----------
     [perezcruz2000]_, sections 2 and 3; [diazmorales2016]_ for the guards; [fan2005]_
-    for pair steps. The carry-over, the lazy rows and the stop by the gap are ours.
+    for pair steps, which go further than that as in [mangasarian1999]_. The carry-over,
+    the lazy rows and the stop by the gap are ours.
 
     Examples
     --------
