@@ -20,8 +20,8 @@ from benchmarks.environment import RESULTS, machine
 from widemargin import SVC, SVR, LinearSVC, LinearSVR
 from widemargin.estimators import engine_choice
 
-SIZES = [(700, 700), (1000, 3000), (1500, 1000), (2000, 5000)]
-CS = [0.01, 1.0, 100.0]
+SIZES = [(700, 700), (1000, 3000), (1500, 1000), (2000, 5000), (3000, 1500)]
+CS = [0.01, 1.0, 100.0, 10_000.0]
 HEAD = (
     f"{'machine':12}{'rows':>6}{'columns':>9}{'C':>7}{'ours':>8}{'others':>8}"
     f"{'peer':>8}  by"

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.svm import SVC as Peer
 
@@ -614,6 +615,21 @@ def test_scores_in_float64_reach_gaps_that_float32_hides(kind, monkeypatch):
         problems = regression(X, X[:, 0] * X[:, 1], RBF, 0.1, 1e2)
     (answer,) = answers(problems, tol=1e-6)
     assert answer.status == "solved"
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_scores_in_float64_of_products_are_those_of_weights(is_sparse, monkeypatch):
+    monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 400)) < 0.1, rng.normal(size=(300, 400)), 0.0)
+    group = (X[:, :5].sum(axis=1) + 0.1 * rng.normal(size=300) > 0.0).astype(int)
+    rows = sparse.csr_array(X) if is_sparse else X
+    problems = many(rows, group, Kernel("linear", 1.0), C=1e3)
+    ends = batch.solve_places(problems, Limits(tol=1e-7), MEMORY, 1)
+    assert ends.solved(1e-7).all()
+    scores = X[problems.rows] @ (X[problems.rows].T @ ends.c)
+    seen = ends.c != 0.0
+    np.testing.assert_allclose(ends.scores[seen], scores[seen], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
