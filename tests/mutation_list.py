@@ -178,6 +178,13 @@ MUTATIONS = [
     ),
     # -- steps of the core
     Mutation(
+        "batch: scores by weights",
+        "batch_sums.cpp",
+        "w[j] += weight * x[j];",
+        "w[j] -= weight * x[j];",
+        ("tests/solvers/kernel/test_batch.py",),
+    ),
+    Mutation(
         "pair steps: with the equality",
         "pair_steps.cpp",
         "p_.F[j] -= p_.ridge[j] * step;",
