@@ -6,8 +6,10 @@ from scipy import sparse
 
 from tests.cases.pairwise import product
 from widemargin import SVC, as_rows
+from widemargin.kernels import expansion
 from widemargin.kernels.expansion import Expansion
 from widemargin.models.votes import are_sure, winners
+from widemargin.numerics.rounding import ValueBounds
 
 C = 5
 FORMS = {
@@ -60,7 +62,8 @@ def cloud(n_classes, m=240):
     scheme=["binary", "ovr", "ovo", "dag"],
 )
 @pytest.mark.filterwarnings("ignore:The kernel is not positive semidefinite")
-def test_labels_are_those_of_float64(kernel, kind, scheme):
+def test_labels_are_those_of_float64(kernel, kind, scheme, monkeypatch):
+    monkeypatch.setattr(expansion, "GAIN", 0)
     X, y = cloud(2 if scheme == "binary" else 4)
     X = np.abs(X) if kernel == "chi2" else X
     multi_class = "ovo" if scheme == "binary" else scheme
@@ -72,6 +75,7 @@ def test_labels_are_those_of_float64(kernel, kind, scheme):
     assert (np.abs(values - exact) <= errors).all()
     assert np.abs(values - exact).max() > 0
     assert errors.max() < 0.1 * np.abs(exact).max()
+    assert model.kernels.gains_by_float32
     found = model.decide(model.scores(as_rows(kind(X))))
     np.testing.assert_array_equal(model.predict(kind(X)), found)
     np.testing.assert_array_equal(clf.predict(kind(X)), found)
@@ -110,6 +114,33 @@ def test_few_rows_take_no_float32(counted, monkeypatch):
     monkeypatch.setattr(Expansion, "rough", None)
     clf.predict(X[:64])
     assert counted == [64]
+
+
+def test_many_classes_of_few_vectors_take_no_float32(monkeypatch):
+    X, y = cloud(40)
+    clf = SVC(gamma=0.5).fit(X, y)
+    monkeypatch.setattr(Expansion, "rough", None)
+    assert clf.model_.kernels.suits_float32
+    exact = clf.model_.decide(clf.model_.scores(as_rows(X)))
+    np.testing.assert_array_equal(clf.predict(X), exact)
+
+
+def test_bounds_of_groups_are_those_of_each():
+    random = np.random.default_rng(0)
+    rows, others = (ValueBounds(1e-7, *random.random((2, m))) for m in (5, 12))
+    W = random.normal(size=(12, 3))
+    W[:4, 1] = 0.0
+    found = rows.sums_of_groups(others, W, np.array([4, 0, 6, 2]), 1e-6)
+    assert found.shape == (4, 3, 5)
+    for k, part in enumerate((slice(0, 4), slice(4, 4), slice(4, 10), slice(10, 12))):
+        own = ValueBounds(others.eps, others.h[part], others.s[part])
+        for c in range(3):
+            alone = rows.sums(own, W[part, c], 1e-6)
+            # Eps is that of all groups.
+            assert (found[k, c] >= (1.0 - 1e-14) * alone).all()
+            np.testing.assert_allclose(found[k, c], alone, rtol=1e-5)
+    nothing = ValueBounds(1e-7, *np.zeros((2, 0)))
+    assert not rows.sums_of_groups(nothing, W[:0], np.array([0]), 1e-6).any()
 
 
 def test_rows_out_of_the_range_of_float32(counted):

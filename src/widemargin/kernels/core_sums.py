@@ -118,8 +118,7 @@ class CoreSums:
         self._W = np.ascontiguousarray(W, dtype=np.float64)
         sizes = sizes or [Z.shape[0]]
         self._cut, self._groups = _cut_groups(self._batches, sizes), len(sizes)
-        ends = np.cumsum(sizes).tolist()
-        self._parts = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
+        self._sizes = np.asarray(sizes)
         keep = keep and 8 * Z.shape[0] * Z.shape[1] <= KEPT_BYTES
         self._kept: dict[bool, list[Any]] | None = {} if keep else None
         groups = np.array([group for group, _ in self._cut], np.int64)
@@ -192,12 +191,7 @@ class CoreSums:
         )
         # Up to 16 weighted values are added in the dtype, and their sums in float64.
         off = gamma_n(GROUP + 2, unit) + gamma_n(self._Z.shape[0] + 4)
-        out = np.empty((self._groups, self._W.shape[1], X.shape[0]))
-        for sums, part in zip(out, self._parts, strict=True):
-            of_part = ValueBounds(others.eps, others.h[part], others.s[part])
-            for one, w in zip(sums, self._W[part].T, strict=True):
-                one[:] = rows.sums(of_part, w, off)
-        return out
+        return rows.sums_of_groups(others, self._W, self._sizes, off)
 
     @functools.cached_property
     def _lengths_and_terms(self) -> tuple[Vector, Any]:

@@ -305,7 +305,7 @@ class Model:
         if self.is_regression:
             return self._scored(rows).scores
         kernels = self.kernels
-        if kernels is None or self._is_quick(rows) or not kernels.suits_float32:
+        if kernels is None or self._is_quick(rows) or not kernels.gains_by_float32:
             return self.decide(self._scored(rows).scores)
         state = rows.state(winner=np.broadcast_to(0.0, rows.shape[0]))
         form = self.scheme, len(self.classes), self.break_ties

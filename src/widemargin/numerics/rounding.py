@@ -180,6 +180,27 @@ class ValueBounds:
         errors *= self.s
         return errors
 
+    @_silent
+    def sums_of_groups(
+        self, others: "ValueBounds", W: Vector, sizes: NDArray[np.int64], terms: float
+    ) -> Vector:
+        """The same over groups of the others, by each column of W: (groups, c, m)."""
+        eps = self._enlarged(float(max(self.h.max(initial=0), others.h.max(initial=0))))
+        some = sizes > 0
+        begins = (np.cumsum(sizes) - sizes)[some]
+        size = np.abs(W) * others.s[:, np.newaxis]
+        total, high = np.zeros((2, len(sizes), W.shape[1]))
+        if some.any():
+            total[some] = np.add.reduceat(size, begins)
+            size *= others.h[:, np.newaxis]
+            high[some] = np.add.reduceat(size, begins)
+        known, slope = (terms + eps) * total + eps * high, eps * total * SLACK
+        known[total == 0.0] = slope[total == 0.0] = 0.0
+        errors = slope[..., np.newaxis] * self.h
+        errors += (known * SLACK)[..., np.newaxis]
+        errors *= self.s
+        return errors
+
     @property
     def core(self) -> tuple[float, Vector, Vector]:
         """These bounds as the core takes them: eps, h and s."""

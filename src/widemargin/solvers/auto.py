@@ -50,6 +50,9 @@ DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
 # and 1.6, targets 1.0 and 0.4; kappa 43 0.7 and 0.3, at most 0.3 and 0.2.)
 SQUARED_ROWS, SQUARED_TALL = 4, 0.3
 HINGE_ROWS, TARGET_ROWS = 15, 8
+# Columns from which sparse rows count as wide, too; and what C |z|^2 is at most where
+# these are few: Newton's matrices cost less there.
+SPARSE_COLUMNS, SPARSE_FEW = 256, 200.0
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
 DESCENT_ROWS = 2500
@@ -164,6 +167,10 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY
     if n > WIDE:
         most = DESCENT_WIDE if problem.rows.density > DENSE else _for_sparse(problem)
+    elif _is_sparse(problem):
+        most = max(most, _for_sparse(problem, most))
+        most = most if n > MANY else min(most, SPARSE_FEW)
+        visits = WIDE_UPDATES
     descent = CoordinateDescent()
     kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
@@ -173,12 +180,20 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
     return ChosenSolver(newton, f"because {reason} ({size})", reserves)
 
 
-def _for_sparse(problem: Problem) -> float:
-    """Mean C |z|^2 up to which coordinate descent is fastest: wide, sparse, hinge."""
+def _is_sparse(problem: Problem) -> bool:
+    """Whether rows are sparse, of so many columns that Newton's matrices cost much."""
+    n = problem.rows.shape[1]
+    return n > SPARSE_COLUMNS and problem.rows.density <= DENSE
+
+
+def _for_sparse(problem: Problem, tall: float | None = None) -> float:
+    """Mean C |z|^2 up to which coordinate descent is fastest: sparse, hinge."""
     m, n = sizes_of(problem.rows)
     rows = HINGE_ROWS if problem.has_unit_margins else TARGET_ROWS
     if m < rows * n:
         return DESCENT_SPARSE
+    if tall is not None:
+        return tall
     return DESCENT_MANY if problem.has_unit_margins else DESCENT_TALL
 
 
@@ -189,13 +204,13 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
     last = Reserve(InteriorPoint(), _never)
     kappa = problem.kappa
     most, visits = SQUARED_WIDE if n > WIDE else SQUARED_MANY, SQUARED_UPDATES
-    if n > WIDE and problem.rows.density <= DENSE:
+    if _is_sparse(problem):
         samples, is_target = sizes_of(problem.rows)[0], not problem.has_unit_margins
         most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
         if samples >= SQUARED_ROWS * n:
             most = SQUARED_TALL
         visits = max(visits, SPARSE_UPDATES * math.sqrt(kappa))
-    if n > MANY and kappa <= most and _descends(problem):
+    if (n > MANY or _is_sparse(problem)) and kappa <= most and _descends(problem):
         reserves = (Reserve(newton, _before_updates(visits)), last)
         return ChosenSolver(descent, _small(kappa, most, size), reserves)
     reason = f"because Newton's method on the active rows takes few sweeps ({size})"
