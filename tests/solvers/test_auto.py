@@ -56,6 +56,29 @@ def test_rules(shape, C, loss, intercept, name):
     assert solution.reason == choice.reason
 
 
+@pytest.mark.parametrize(
+    ("loss", "n", "kappa", "descends"),
+    [
+        ("hinge", 1000, 1e4, True),
+        ("hinge", 1000, 3e4, False),
+        ("hinge", 400, 100.0, True),
+        ("hinge", 400, 400.0, False),
+        ("hinge", 200, 100.0, False),
+        ("squared_hinge", 400, 1e4, True),
+        ("squared_hinge", 200, 10.0, False),
+    ],
+)
+def test_sparse_rows_of_some_hundred_columns(loss, n, kappa, descends):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((600, n), density=0.02, rng=rng, format="csr")
+    y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
+    C = kappa / Problem(X, y, loss=loss).kappa
+    chosen = auto.choose(Problem(X, y, C=C, loss=loss)).solver
+    assert (chosen.name == "coordinate_descent") == descends
+    dense = auto.choose(Problem(X.toarray() + 1e-9, y, C=C, loss=loss)).solver
+    assert dense.name != "coordinate_descent"
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_wide_sparse_rows(loss):
     """They are descended also where kappa is large, but for targets of many rows."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin.data.memory import as_rows
-from widemargin.estimators.batch_problems import memory_for_products, solve_chosen
+from widemargin.estimators.batch_problems import form, memory_for_products, solve_chosen
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.table import KERNELS
@@ -43,6 +43,11 @@ MOST_LINEAR = 600
 # some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE = 3_000, 0.5
+# Regressions with the squared loss, of which most rows are active: from so many rows on
+# with less than two columns a row Newton's method on the columns takes a few steps.
+# (300 x 300 and 500 x 400, C = 1, 100 and 1e4: 6 to 12 ms, not 7 to 150; 1,500 x 1,000
+# 40 to 80, not 650 to 990; 300 x 1,000 20 and 10.)
+FEW_SQUARES, SQUARES_SHARE = 200, 2
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -102,9 +107,13 @@ def suits_newton(training: Training, m: int) -> bool:
 
 def suits_products(training: Training, m: int) -> bool:
     """Whether products of rows take problems of m rows, all at once."""
+    n, X = training.rows.shape[1], training.rows.in_memory()
+    few_columns = m > FEW_SQUARES and n < SQUARES_SHARE * m
+    squares = training.recipe.q is not None and not form(training)[0].is_bounded
+    if squares and few_columns and training.recipe.solver != NAME:
+        return False
     if m <= MOST_LINEAR:
         return True
-    n, X = training.rows.shape[1], training.rows.in_memory()
     wide = n > MOST_COLUMNS and n >= WIDE_SHARE * m and isinstance(X, np.ndarray)
     if m > MOST_WIDE or not wide:
         return False

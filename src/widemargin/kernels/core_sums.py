@@ -25,7 +25,7 @@ from widemargin.kernels.packed import (
 )
 from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
-from widemargin.numerics.rounding import SINGLE, UNIT, ValueBounds, gamma_n
+from widemargin.numerics.rounding import SINGLE, UNIT, gamma_n
 from widemargin.numerics.twofold import CoreKernel
 from widemargin.system import deadline
 

@@ -194,7 +194,16 @@ def test_wide_regressions_with_a_large_C_are_solved_at_once(C):
     assert LinearSVR(C=C, tol=1e-3).fit(X, y).solution_.solver == "batch"
 
 
-def test_no_time_for_inner_points_ends_with_the_limit(monkeypatch):
+@pytest.mark.parametrize(
+    ("m", "n", "by"), [(400, 300, "active_set"), (300, 900, "batch")]
+)
+def test_wide_regressions_with_the_squared_loss(m, n, by):
+    X, y = wide(m, n)  # 400 x 300: the products of rows took 14 times as long
+    model = LinearSVR(C=100.0, loss="squared_epsilon_insensitive", tol=1e-3).fit(X, y)
+    assert (model.solution_.solver, model.status_) == (by, "solved")
+
+
+def test_others_go_on_where_inner_points_find_nothing(monkeypatch):
     asked = []
     monkeypatch.setattr(batch, "whole_points", lambda *which: asked.append(which) or [])
     X, y = wide(700, 400)
