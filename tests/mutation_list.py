@@ -1094,9 +1094,30 @@ MUTATIONS = [
     Mutation(
         "low rank: both rows of a sample",
         "inner_points.py",
-        ".sum(axis=0)\n        return np.asarray(self._Z.T @ both)",
-        "[0]\n        return np.asarray(self._Z.T @ both)",
+        "return np.asarray(c.reshape(copies, -1, *c.shape[1:]).sum(axis=0))",
+        "return np.asarray(c.reshape(copies, -1, *c.shape[1:])[0])",
         LOW_RANK,
+    ),
+    Mutation(
+        "whole problems: what two copies differ by",
+        "inner_points.py",
+        "apart = (r[0] - r[1]) *",
+        "apart = (r[0] + r[1]) *",
+        ("tests/solvers/kernel/test_whole_points.py",),
+    ),
+    Mutation(
+        "whole problems: rows leave their bounds",
+        "whole_points.py",
+        "is_free = stays | leaves",
+        "is_free = stays",
+        ("tests/solvers/kernel/test_whole_points.py",),
+    ),
+    Mutation(
+        "labels: errors of each group",
+        "rounding.py",
+        "high[some] = np.add.reduceat(size, begins)",
+        "high[some] = 0.0",
+        ("tests/models/test_quick_labels.py",),
     ),
     Mutation(
         "low rank: solutions that cancel are improved",
@@ -2102,8 +2123,8 @@ MUTATIONS = [
     Mutation(
         "near rows: the matrix of the rows that are in now",
         "near_rows.py",
-        "cholesky(now)[0](r)",
-        "cholesky(H)[0](r)",
+        "cholesky(now.copy())[0](r)",
+        "cholesky(H.copy())[0](r)",
         NEAR_ROWS,
     ),
     Mutation(

@@ -22,8 +22,8 @@ from widemargin import SVR, Kernel, LinearSVR
 from widemargin.estimators import engine_choice
 from widemargin.numerics.cholesky import cholesky
 from widemargin.solvers.kernel import batch
-from widemargin.solvers.kernel.inner_points import Dense
-from widemargin.solvers.kernel.whole_points import whole_points
+from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, Point
+from widemargin.solvers.kernel.whole_points import settled, whole_points
 
 LINEAR = Kernel("linear", 1.0)
 TOL = 1e-4
@@ -151,6 +151,27 @@ def test_bounds_that_are_certain_leave_few_rows():
     (settled, inside), answers = gaps(problems)
     assert max(settled, inside) <= TOL
     assert np.count_nonzero(answers[0].c) < np.count_nonzero(answers[1].c) == 60
+
+
+def test_a_row_that_is_wrongly_at_its_bound_leaves_it():
+    X, t, weights = rows(40, 60)
+    n, zero = 40, np.zeros(40)
+    C = 1e3 * weights
+    bounds = np.append(zero, -C), np.append(C, zero)
+    linear, sums = np.append(0.5 - t, -0.5 - t), np.zeros(1)
+    H = Dense(X @ X.T, 2)
+    method = Method(Boxed(H, linear, *bounds, np.ones((2 * n, 1)), sums))
+    last = method.run(method.begin(), lambda objective: 1e-9)
+    c, b = settled(method, H, last, True)
+    free = np.flatnonzero((method.lower < c) & (c < method.upper))
+    moved = last.c.copy()
+    moved[free[0]] = 1e-9 if free[0] < n else -1e-9
+    low, high = last.low.copy(), last.high.copy()
+    (low if free[0] < n else high)[free[0]] = 1e3
+    again = settled(method, H, Point(moved, last.b, low, high), True)
+    assert method.at_bounds(Point(moved, last.b, low, high))[free[0]] == 0.0
+    np.testing.assert_allclose(again[0], c, atol=1e-9 * np.abs(c).max())
+    np.testing.assert_allclose(again[1], b, atol=1e-9)
 
 
 def test_epsilon_below_zero_lets_both_places_of_a_row_count():
