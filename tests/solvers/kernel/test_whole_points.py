@@ -164,14 +164,15 @@ def test_a_row_that_is_wrongly_at_its_bound_leaves_it():
     last = method.run(method.begin(), lambda objective: 1e-9)
     c, b = settled(method, H, last, True)
     free = np.flatnonzero((method.lower < c) & (c < method.upper))
-    moved = last.c.copy()
-    moved[free[0]] = 1e-9 if free[0] < n else -1e-9
-    low, high = last.low.copy(), last.high.copy()
-    (low if free[0] < n else high)[free[0]] = 1e3
-    again = settled(method, H, Point(moved, last.b, low, high), True)
-    assert method.at_bounds(Point(moved, last.b, low, high))[free[0]] == 0.0
-    np.testing.assert_allclose(again[0], c, atol=1e-9 * np.abs(c).max())
-    np.testing.assert_allclose(again[1], b, atol=1e-9)
+    j = free[np.abs(c[free]).argmin()]
+    moved, low, high = last.c.copy(), last.low.copy(), last.high.copy()
+    moved[j] = 1e-9 if j < n else -1e-9
+    (low if j < n else high)[j] = 1e3
+    wrong = Point(moved, last.b, low, high)
+    assert method.at_bounds(wrong)[j] == 0.0
+    again, level = settled(method, H, wrong, True)
+    np.testing.assert_allclose(again, c, atol=1e-9 * np.abs(c).max())
+    np.testing.assert_allclose(level, b, atol=1e-9)
 
 
 def test_epsilon_below_zero_lets_both_places_of_a_row_count():
