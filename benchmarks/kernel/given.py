@@ -71,7 +71,13 @@ def cases() -> list[tuple[str, str, Any, dict[str, Any]]]:
         (f"`SVR`, 1,000 rows, C = {C:g}", "SVR", values(*targets), {"C": C})
         for C in (1.0, 10.0)
     ]
+    many = (
+        make_classification(6000, random_state=0),
+        make_friedman1(6000, random_state=0),
+    )
     both += [
+        ("6,000 rows, C = 1", "SVC", values(*many[0]), {}),
+        ("`SVR`, 6,000 rows, C = 1", "SVR", values(*many[1]), {}),
         ("`NuSVC`, 2,000 rows", "NuSVC", values(*drawn), {}),
         ("`OneClassSVM`, 2,000 rows", "OneClassSVM", values(*drawn), {}),
     ]
