@@ -235,6 +235,27 @@ def test_others_go_on_where_inner_points_find_nothing(monkeypatch):
     assert "after batch got no further" in model.solution_.reason
 
 
+def test_inner_points_need_memory(monkeypatch):
+    monkeypatch.setattr(batch, "whole_points", None)
+    monkeypatch.setattr(batch, "MATRICES", 1 << 40)
+    X, y = wide(700, 400)
+    model = SVR(kernel="linear", C=100.0, tol=1e-3).fit(X, y)
+    assert (model.solution_.solver == "batch", model.status_) == (False, "solved")
+
+
+def test_ctrl_c_at_inner_points_keeps_what_pair_steps_found(monkeypatch):
+    def pressed(*which):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(batch, "whole_points", pressed)
+    X, y = wide(700, 400)
+    model = SVR(kernel="linear", C=100.0, tol=1e-3)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert (model.solution_.solver, model.status_) == ("batch", "interrupted")
+    assert model.dual_gap_ < 0.1
+
+
 def test_what_products_leave_a_little_above_the_gap_is_where_others_begin(monkeypatch):
     # Bounds of rounding are in the way; in twice the precision they are not.
     X, y = wide(300, 900)

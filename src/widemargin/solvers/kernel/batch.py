@@ -14,6 +14,7 @@ the values. What comes out does not depend on them. It is checked by
 """
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.hulls import ENOUGH, HOPELESS, common_point
 from widemargin.solvers.kernel.whole_points import (
+    MATRICES,
     MOST_FACTORED,
     Answer,
     whole_points,
@@ -233,8 +235,13 @@ def solve_all(
     again(left(near & ~few), CLOSER * tol)
     if problems.X is None:  # working sets go on, which find out whether K has low rank
         return ends
-    for k in left((rows <= MOST_FACTORED) & ends.is_convex & ~hopeless).tolist():
-        for answer in _from_inside(problems, k, limits):
+    few = problems.n_samples <= min(MOST_FACTORED, math.isqrt(memory // MATRICES))
+    for k in left(few & ends.is_convex & ~hopeless).tolist():
+        try:
+            answers = _from_inside(problems, k, limits)
+        except KeyboardInterrupt:  # what there is stays
+            return ends._replace(status=Status.INTERRUPTED)
+        for answer in answers:
             c[problems.starts[k] : problems.ends[k]] = answer.c
             line = np.array([[answer.b], [answer.rho]])
             own = np.arange(len(rows)) == k

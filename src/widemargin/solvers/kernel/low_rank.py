@@ -48,7 +48,7 @@ from widemargin.solvers.kernel.inner_points import (
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
 from widemargin.solvers.kernel.vertex import ToVertex
-from widemargin.solvers.kernel.whole_points import cancelled, settled
+from widemargin.solvers.kernel.whole_points import MATRICES, cancelled, settled
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -79,9 +79,8 @@ MOST_STEPS = 150
 # What rows at their bounds may move scores, in units of slacks: the first one of these
 # that keeps the gap; with infinity none is moved at once.
 SETTLED = 0.0, 1.0, np.inf
-# The share of the memory that the factor may have, and bytes for a kernel value of all
-# rows: K, its factor, and that of free rows.
-SHARE, MATRICES = 0.125, 24
+# The share of the memory that the factor may have.
+SHARE = 0.125
 
 
 def rank_of(kernel: Kernel, rows: Rows, K: Vector) -> float:
@@ -210,7 +209,7 @@ class LowRank:
             return False
         share = LEFT * self._tol / m
         last = method.run(begin, lambda P: share * max(abs(P), problem.scale))
-        may_cancel = m > self._m and problem.mass is None
+        may_cancel = self._run.kinks is not None
         found = settled(method, H, last, may_cancel)
         inside = cancelled(method, last.c) if may_cancel else last.c
         answers = [inside] if found is None else [found[0], inside]

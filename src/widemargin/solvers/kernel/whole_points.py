@@ -24,8 +24,9 @@ from widemargin.solvers.kernel.inner_points import (
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Rows up to which it pays.
-MOST_FACTORED = 3_000
+# Rows up to which it pays, and bytes for a pair of them: K, what is factored in its
+# place, and K of the rows that are free.
+MOST_FACTORED, MATRICES = 3_000, 24
 # The sum of products of slacks and multipliers at the end, which the gap is near, as a
 # share of the gap that is asked for.
 END = 0.05
