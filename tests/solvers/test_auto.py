@@ -79,6 +79,17 @@ def test_sparse_rows_of_some_hundred_columns(loss, n, kappa, descends):
     assert dense.name != "coordinate_descent"
 
 
+def test_tall_sparse_rows_of_some_hundred_columns():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((3000, 600), density=0.02, rng=rng, format="csr")
+    y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
+    C = 0.9 / Problem(X, y, loss="squared_hinge").kappa
+    chosen = auto.choose(Problem(X, y, C=C, loss="squared_hinge")).solver
+    assert chosen.name == "coordinate_descent"
+    chosen = auto.choose(Problem(X, y, C=2 * C, loss="squared_hinge")).solver
+    assert chosen.name == "active_set"
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_wide_sparse_rows(loss):
     """They are descended also where kappa is large, but for targets of many rows."""

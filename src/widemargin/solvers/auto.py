@@ -208,7 +208,8 @@ def _for_unbounded(problem: Problem) -> ChosenSolver:
         samples, is_target = sizes_of(problem.rows)[0], not problem.has_unit_margins
         most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
         if samples >= SQUARED_ROWS * n:
-            most = SQUARED_TALL
+            few = n <= MANY and is_target
+            most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
         visits = max(visits, SPARSE_UPDATES * math.sqrt(kappa))
     if (n > MANY or _is_sparse(problem)) and kappa <= most and _descends(problem):
         reserves = (Reserve(newton, _before_updates(visits)), last)

@@ -24,6 +24,7 @@ from widemargin.numerics.cholesky import cholesky
 from widemargin.solvers.kernel import batch
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, Point
 from widemargin.solvers.kernel.whole_points import settled, whole_points
+from widemargin.system import deadline
 
 LINEAR = Kernel("linear", 1.0)
 TOL = 1e-4
@@ -162,7 +163,7 @@ def test_a_row_that_is_wrongly_at_its_bound_leaves_it():
     H = Dense(X @ X.T, 2)
     method = Method(Boxed(H, linear, *bounds, np.ones((2 * n, 1)), sums))
     last = method.run(method.begin(), lambda objective: 1e-9)
-    c, b = settled(method, H, last, True)
+    c, b = settled(method, last, True)
     free = np.flatnonzero((method.lower < c) & (c < method.upper))
     j = free[np.abs(c[free]).argmin()]
     moved, low, high = last.c.copy(), last.low.copy(), last.high.copy()
@@ -170,9 +171,18 @@ def test_a_row_that_is_wrongly_at_its_bound_leaves_it():
     (low if j < n else high)[j] = 1e3
     wrong = Point(moved, last.b, low, high)
     assert method.at_bounds(wrong)[j] == 0.0
-    again, level = settled(method, H, wrong, True)
+    again, level = settled(method, wrong, True)
     np.testing.assert_allclose(again, c, atol=1e-9 * np.abs(c).max())
     np.testing.assert_allclose(level, b, atol=1e-9)
+
+
+def test_rows_of_zeros_leave_the_inner_point():
+    X, t, weights = rows()
+    X[:5] = 0.0
+    problems = of_products(regression(X, t, LINEAR, 0.0, 100.0 * weights), X)
+    found, answers = gaps(problems)
+    assert len(answers) == 1  # K of the free rows has no factor
+    assert found[0] <= TOL
 
 
 def test_epsilon_below_zero_lets_both_places_of_a_row_count():
@@ -233,6 +243,23 @@ def test_others_go_on_where_inner_points_find_nothing(monkeypatch):
     assert asked  # of what pair steps do not solve
     assert model.solution_.solver != "batch"
     assert "after batch got no further" in model.solution_.reason
+
+
+def test_no_time_leaves_the_inner_point_that_is_reached(monkeypatch):
+    steps, step = [], Method._step
+
+    def late(self, at, Hc):
+        steps.append(at)
+        if len(steps) == 9:
+            raise deadline.OutOfTime
+        return step(self, at, Hc)
+
+    monkeypatch.setattr(Method, "_step", late)
+    X, t, weights = rows()
+    problems = of_products(regression(X, t, LINEAR, 0.1, 100.0 * weights), X)
+    found, answers = gaps(problems)
+    assert len(answers) == 1
+    assert 1e-7 < found[0] < 0.5
 
 
 def test_inner_points_need_memory(monkeypatch):

@@ -236,7 +236,9 @@ def solve_all(
     if problems.X is None:  # working sets go on, which find out whether K has low rank
         return ends
     few = problems.n_samples <= min(MOST_FACTORED, math.isqrt(memory // MATRICES))
-    for k in left(few & ends.is_convex & ~hopeless).tolist():
+    primal, dual, _, rounding = ends.proofs.T  # which may be all of the gap
+    suits = few & ends.is_convex & ~hopeless & ~(primal - dual <= NEAR * rounding)
+    for k in left(suits).tolist():
         try:
             answers = _from_inside(problems, k, limits)
         except KeyboardInterrupt:  # what there is stays

@@ -246,7 +246,14 @@ def indicators(groups: tuple[Any, ...], m: int) -> Vector:
 
 
 class Method:
-    """The steps for one problem."""
+    """The steps for one problem.
+
+    Attributes
+    ----------
+    at : Point or None, where `run` is by now, also where a limit has ended it
+    """
+
+    at: Point | None = None
 
     def __init__(self, problem: Boxed) -> None:
         self.problem = problem
@@ -278,6 +285,7 @@ class Method:
         """
         slope = np.inf
         for _ in range(most):
+            self.at = at
             deadline.check()
             Hc = self.H.times(at.c)
             slope = min(slope, self._mean_slope(at, Hc))

@@ -48,7 +48,7 @@ from widemargin.solvers.kernel.inner_points import (
 from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.selection import AT_ONCE
 from widemargin.solvers.kernel.vertex import ToVertex
-from widemargin.solvers.kernel.whole_points import MATRICES, cancelled, settled
+from widemargin.solvers.kernel.whole_points import MATRICES, inner_answers
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -204,16 +204,11 @@ class LowRank:
         K = columns.values(J, J) + float(problem.intercept == "penalized")
         H = Dense(K, m // self._m)
         method = self._method(H)
-        begin = method.begin()
-        if begin is None:
-            return False
-        share = LEFT * self._tol / m
-        last = method.run(begin, lambda P: share * max(abs(P), problem.scale))
-        may_cancel = self._run.kinks is not None
-        found = settled(method, H, last, may_cancel)
-        inside = cancelled(method, last.c) if may_cancel else last.c
-        answers = [inside] if found is None else [found[0], inside]
-        return any(self._run.move(method.feasible(c)) for c in answers)
+        share, scale = LEFT * self._tol / m, problem.scale
+        found = inner_answers(
+            method, lambda P: share * max(abs(P), scale), self._run.kinks is not None
+        )
+        return any(self._run.move(c) for c, _ in found)
 
     def _is_hopeless(self, now: Step) -> bool:
         """Whether there is no margin yet, and hardly any is possible."""

@@ -5,7 +5,9 @@ each of which a regression has twice. A step factors one matrix of order m, and 
 twenty steps do, however large C is.
 """
 
-from typing import NamedTuple
+import contextlib
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from widemargin.solvers.kernel.inner_points import (
     Point,
     indicators,
 )
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -56,15 +59,31 @@ def whole_points(problems: ManyProblems, k: int, tol: float) -> list[Answer]:
     if (samples != samples[0]).any():
         return []  # one with weight in one of its places alone
     whole = _Whole(problems, k, np.flatnonzero(kept))
-    begin = whole.method.begin()
+    least = FLOOR * float(problems.zero_objectives[k])
+    end = END * tol / (2.0 * len(whole.kept))
+    found = inner_answers(
+        whole.method, lambda P: end * max(abs(P), least), whole.may_cancel
+    )
+    return [whole.answer(*one) for one in found]
+
+
+def inner_answers(
+    method: Method, end: Callable[[float], float], may_cancel: bool
+) -> list[tuple[Vector, Vector]]:
+    """The c, within bounds and with the sums, and levels that a method ends with.
+
+    One with rows at their bounds, if these are certain and there is time, and the inner
+    point. None where bounds leave no room.
+    """
+    begin, certain = method.begin(), None
     if begin is None:
         return []
-    zero = float(problems.zero_objectives[k])
-    end = END * tol / (2.0 * len(whole.kept))
-    last = whole.method.run(begin, lambda P: end * max(abs(P), FLOOR * zero))
-    inside = cancelled(whole.method, last.c) if whole.may_cancel else last.c
-    found = [settled(whole.method, whole.H, last, whole.may_cancel), (inside, last.b)]
-    return [whole.answer(*one) for one in found if one is not None]
+    with contextlib.suppress(deadline.OutOfTime):
+        certain = settled(method, method.run(begin, end), may_cancel)
+    last = method.at or begin
+    inside = cancelled(method, last.c) if may_cancel else last.c
+    found = [certain, (inside, last.b)]
+    return [(method.feasible(one[0]), one[1]) for one in found if one is not None]
 
 
 class _Whole:
@@ -73,7 +92,7 @@ class _Whole:
     Attributes
     ----------
     kept : int ndarray, these places
-    method : Method, and its matrix ``H``
+    method : Method
     may_cancel : bool, whether one of two places of a row can be at zero
     """
 
@@ -90,12 +109,12 @@ class _Whole:
         if not problems.loss.is_bounded:
             # C xi^2 of a row is the objective at zero at the most, and alpha 2 C xi.
             C, ridge = 2.0 * np.sqrt(float(problems.zero_objectives[k]) * C), 0.5 / C
-        self.H = Dense(K, copies, ridge)
+        H = Dense(K, copies, ridge)
         self.may_cancel = copies == 2 and problems.mass is None
         if self.may_cancel:  # both may count where each sample has a loss on one side
             self.may_cancel = bool((q.reshape(2, -1).sum(axis=0) <= 0.0).all())
         bounds = np.where(y > 0.0, 0.0, -C), np.where(y > 0.0, C, 0.0)
-        boxed = Boxed(self.H, -q * y, *bounds, *self._sums(k))
+        boxed = Boxed(H, -q * y, *bounds, *self._sums(k))
         self.method = Method(boxed)
 
     def _sums(self, k: int) -> tuple[Vector, Vector]:
@@ -110,7 +129,7 @@ class _Whole:
     def answer(self, inner: Vector, levels: Vector) -> Answer:
         """All places of the problem, by coefficients of those that have a weight."""
         c, m = np.zeros(self._size), len(self._K)
-        c[self.kept] = self.method.feasible(inner)
+        c[self.kept] = inner
         scores, copies = self._K @ c.reshape(-1, m).sum(axis=0), self._size // m
         b, rho, total = 0.0, 0.0, float(c.sum())
         if self._problems.intercept == "penalized":
@@ -125,7 +144,7 @@ class _Whole:
 
 
 def settled(
-    method: Method, H: Dense, last: Point, may_cancel: bool
+    method: Method, last: Point, may_cancel: bool
 ) -> tuple[Vector, Vector] | None:
     """The c with rows at their bounds, where others make up for that; and levels.
 
@@ -133,9 +152,9 @@ def settled(
     leave their bounds go there, those whose scores say so leave them, until none does:
     a primal-dual active set method from a point next to the optimum. Of the two
     variables of a sample that ``may_cancel`` one is at zero. None where bounds are not
-    certain.
+    certain, or rows between them have no factor, as rows of zeros have none.
     """
-    lower, upper, E = method.lower, method.upper, method.E
+    lower, upper, E, H = method.lower, method.upper, method.E, cast(Dense, method.H)
     c, b = method.at_bounds(last), last.b
     if may_cancel:
         c = cancelled(method, c)
@@ -143,7 +162,10 @@ def settled(
     for _ in range(TURNS):
         free = np.flatnonzero(is_free)
         if len(free):
-            solve, _ = cholesky(H.among(free))
+            try:
+                solve, _ = cholesky(H.among(free))
+            except np.linalg.LinAlgError:
+                return None
             Z = solve(E[free])
             for _ in range(SOLVED):
                 apart = solve((H.times(c) + method.linear)[free])
@@ -174,6 +196,7 @@ def _values(problems: ManyProblems, rows: Index) -> Vector:
     """Kernel values of some rows, and 1 more where b is penalized."""
     if isinstance(problems.X, np.ndarray):
         X = np.asarray(problems.X[rows], np.float64)
+        deadline.check(float(len(X)) * X.size)
         K = np.asarray(X @ X.T)
     else:
         K = problems.samples.values(rows)
