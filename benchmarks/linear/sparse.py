@@ -1,4 +1,4 @@
-"""What `auto` chooses for wide sparse rows, beside either solver alone.
+"""What `auto` chooses for sparse rows of many columns, beside either solver alone.
 
 Processor seconds of one solve, medians of rounds in which all take turns: by "auto",
 by coordinate descent, and by the Newton method that takes over from it (the active set
@@ -34,6 +34,15 @@ def scattered(m, n, density):
     return X, (t - t.mean()) / t.std() + 0.3 * rng.normal(size=m)
 
 
+def ones(m, n, count):
+    """So many ones a row at random places, a linear target with noise."""
+    rng = np.random.default_rng(0)
+    X = sparse.random(m, n, density=count / n, format="csr", random_state=0)
+    X.data[:] = 1.0
+    t = X @ rng.normal(size=n)
+    return X, (t - t.mean()) / t.std() + 0.3 * rng.normal(size=m)
+
+
 def lengths(folder):
     """Reuters, and how many words a row has."""
     X, _ = DATASETS["reuters"](folder)
@@ -43,6 +52,8 @@ def lengths(folder):
 
 
 SETS = {
+    "ones 3,000 x 400": lambda _: ones(3000, 400, 10),
+    "ones 3,000 x 1,000": lambda _: ones(3000, 1000, 10),
     "scattered 2,000 x 3,000": lambda _: scattered(2000, 3000, 0.01),
     "scattered 6,000 x 8,000": lambda _: scattered(6000, 8000, 0.004),
     "scattered 5,000 x 20,000": lambda _: scattered(5000, 20_000, 0.001),
