@@ -56,8 +56,8 @@ def whole_points(problems: ManyProblems, k: int, tol: float) -> list[Answer]:
     """
     kept = problems.C[problems.starts[k] : problems.ends[k]] > 0.0
     samples = kept.reshape(-1, int(problems.n_samples[k]))
-    if (samples != samples[0]).any():
-        return []  # one with weight in one of its places alone
+    if not kept.any() or (samples != samples[0]).any():
+        return []  # none, or a sample has weight in one of its places alone
     whole = _Whole(problems, k, np.flatnonzero(kept))
     least = FLOOR * float(problems.zero_objectives[k])
     end = END * tol / (2.0 * len(whole.kept))
