@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tests.cases.pairwise import product
-from widemargin import SVC, as_rows
+from widemargin import SVC, LinearSVC, as_rows
 from widemargin.kernels import expansion
 from widemargin.kernels.expansion import Expansion
 from widemargin.models.votes import are_sure, winners
@@ -162,3 +162,23 @@ def test_a_kernel_that_float32_is_too_rough_for(counted):
     assert not clf.model_.kernels.suits_float32
     clf.predict(X)
     assert counted == [len(X)]
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_sparse_rows_alone_have_the_scores_that_they_have_together(multi_class):
+    random = np.random.default_rng(0)
+    X = sparse.random_array((300, 50), density=0.1, rng=random, format="csr")
+    clf = LinearSVC(multi_class=multi_class, tol=0.1).fit(X, np.arange(300) % 4)
+    together = clf.decision_function(X)
+    for rows in ([7], [3, 3, 200], [11]):
+        some = sparse.csr_array(X[rows])
+        assert clf.decision_function(some).tolist() == together[rows].tolist()
+        assert clf.predict(some).tolist() == clf.predict(X)[rows].tolist()
+    nothing = sparse.csr_array((2, 50))
+    np.testing.assert_array_equal(
+        clf.decision_function(nothing), clf.decision_function(np.zeros((2, 50)))
+    )
+    broken = sparse.csr_array(X[[7]])
+    broken.data[0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clf.predict(broken)

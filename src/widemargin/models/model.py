@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
@@ -249,9 +250,15 @@ class Model:
         width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
         shape = (rows.shape[0],) if self.scheme in SINGLE else (rows.shape[0], width)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
-        score, *what = self._scorer
-        what += [shown, c]
         block = rows.in_memory() if self._is_quick(rows) else None
+        scorer: tuple[Any, ...]
+        if self._may_narrow(block):
+            block, W, b = self._narrow(block)
+            scorer = _score, W, b
+        else:
+            scorer = self._scorer
+        score, *what = scorer
+        what += [shown, c]
         if block is None:
             broken = rows.sweep(score, state, *what)
         else:
@@ -264,6 +271,23 @@ class Model:
         """Whether the start of a sweep would take longer than the rows themselves."""
         called = self.kernels is not None and not self.kernels.kernel.is_named
         return rows.is_in_memory and rows.shape[0] <= FEW and not called
+
+    def _may_narrow(self, block: Any) -> bool:
+        """Whether rows are sparse, and several decisions have weights of columns."""
+        given = self.kernels is None and self.expand is None
+        return given and self.scheme not in SINGLE and sparse.issparse(block)
+
+    def _narrow(self, block: Any) -> tuple[Any, Vector, Vector]:
+        """A few CSR rows with the columns that they have, the weights of these, and b.
+
+        All weights of 20 classes and 50,000 columns take 5 ms to bring together.
+        """
+        columns, place = np.unique(block.indices, return_inverse=True)
+        shape = block.shape[0], len(columns)
+        narrow = sparse.csr_array((block.data, place, block.indptr), shape=shape)
+        W = np.array([decision.w[columns] for decision in self.decisions]).T
+        b = np.array([decision.b for decision in self.decisions])
+        return narrow, np.ascontiguousarray(W), b
 
     @functools.cached_property
     def _scorer(self) -> tuple[Any, ...]:
