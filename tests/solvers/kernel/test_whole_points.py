@@ -130,6 +130,23 @@ def test_classes_end_near_the_gap_whatever_weights_are_zero(setting, kernel, C):
         np.testing.assert_allclose(one.scores, scores, atol=1e-9 * np.abs(scores).max())
 
 
+def test_separated_classes_have_no_loss_that_rounding_leaves(monkeypatch):
+    factors, factored = [], Dense.factored
+
+    def counted(self, d):
+        factors.append(d)
+        return factored(self, d)
+
+    monkeypatch.setattr(Dense, "factored", counted)
+    X, t, _ = rows(60, 200)
+    problems = many(X, (t > 0).astype(int), LINEAR, 1e8)
+    found, answers = gaps(of_products(problems, X))
+    assert found[0] <= 1e-7  # with losses 6e-3
+    margins = problems.y * (answers[0].scores + answers[0].b)
+    assert margins.min() >= 1.0
+    assert len(factors) <= 15  # from the middle of the bounds 30
+
+
 @pytest.mark.parametrize("nu", [0.2, 0.6])
 def test_sums_that_are_given_stay(nu):
     X, t, weights = rows()

@@ -36,6 +36,9 @@ END = 0.05
 # Turns in which rows go to bounds and leave them afterwards, and the share of those
 # between their bounds that stay there, or bounds are not certain.
 TURNS, CERTAIN = 5, 0.9
+# The share by which the margins of separated rows are above 1, and what an answer may
+# grow by for that, which costs twice as much.
+SPARE, GROWTH = 1e-8, 1e-6
 # So often systems are solved with a factor: the second time what rounding has left.
 SOLVED = 2
 
@@ -78,12 +81,30 @@ def inner_answers(
     begin, certain = method.begin(), None
     if begin is None:
         return []
+    begin = lowered(method, begin)
     with contextlib.suppress(deadline.OutOfTime):
         certain = settled(method, method.run(begin, end), may_cancel)
     last = method.at or begin
     inside = cancelled(method, last.c) if may_cancel else last.c
     found = [certain, (inside, last.b)]
     return [(method.feasible(one[0]), one[1]) for one in found if one is not None]
+
+
+def lowered(method: Method, begin: Point) -> Point:
+    """A start with scores no larger than the linear term, where no sum is given.
+
+    From the middle of wide bounds a classifier takes twice as many steps.
+    """
+    Hc, least = method.H.times(begin.c), float(np.abs(method.linear).max())
+    t = least / max(float(np.abs(Hc).max()), least)
+    if method.sums.any() or not 0.0 < t < 1.0:
+        return begin
+    c, F = t * begin.c, t * Hc + method.linear
+    b = method.E.T @ F / method.E.sum(axis=0)
+    below, above = c - method.lower, method.upper - c
+    size = float(np.abs(F - method.E @ b).max())
+    product = size * min(float(below.min()), float(above.min()))
+    return Point(c, b, product / below, product / above)
 
 
 class _Whole:
@@ -100,7 +121,7 @@ class _Whole:
         own = slice(problems.starts[k], problems.ends[k])
         y, C, q = (values[own] for values in problems.data[:3])
         m, self.kept = int(problems.n_samples[k]), kept
-        self._problems, self._size = problems, len(y)
+        self._problems, self._size, self._y, self._C = problems, len(y), y, C
         y, C, q = y[kept], C[kept], q[kept]
         self._K = _values(problems, problems.rows[own][:m])
         rows = kept[kept < m]
@@ -140,7 +161,21 @@ class _Whole:
             rho = float(levels[0])
         else:  # y (f + b) = q + rho of both classes
             b, rho = -0.5 * float(levels.sum()), 0.5 * float(levels[0] - levels[1])
-        return Answer(c, np.tile(scores, copies), b, rho)
+        t = self._growth(c, scores + b)
+        return Answer(t * c, np.tile(t * scores, copies), t * b, rho)
+
+    def _growth(self, c: Vector, decisions: Vector) -> float:
+        """What an answer is multiplied by, so that no row has a loss, nor may have one.
+
+        With a large C losses are what rounding leaves of slacks, times C, or what the
+        certificate has to allow for it.
+        """
+        if not (self._problems.is_plain and self._problems.loss.is_bounded):
+            return 1.0
+        least = float((self._y * decisions)[self.kept].min())
+        t = (1.0 + SPARE) / max(least, 0.5)
+        fits = bool((t * np.abs(c) <= self._C).all())
+        return t if fits and 1.0 < t < 1.0 + GROWTH else 1.0
 
 
 def settled(
