@@ -168,12 +168,10 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY
-    if n > WIDE:
-        most = DESCENT_WIDE if problem.rows.density > DENSE else _for_sparse(problem)
-    elif _is_sparse(problem):
-        most = max(most, _for_sparse(problem, most))
-        most = most if n > MANY else min(most, SPARSE_FEW)
-        visits = WIDE_UPDATES
+    if _is_sparse(problem):
+        most, visits = _for_sparse(problem, most), WIDE_UPDATES
+    elif n > WIDE:
+        most = DESCENT_WIDE
     descent = CoordinateDescent()
     kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
@@ -189,15 +187,15 @@ def _is_sparse(problem: Problem) -> bool:
     return n > SPARSE_COLUMNS and problem.rows.density <= DENSE
 
 
-def _for_sparse(problem: Problem, tall: float | None = None) -> float:
-    """Mean C |z|^2 up to which coordinate descent is fastest: sparse, hinge."""
-    m, n = sizes_of(problem.rows)
-    rows = HINGE_ROWS if problem.has_unit_margins else TARGET_ROWS
-    if m < rows * n:
-        return DESCENT_SPARSE
-    if tall is not None:
-        return tall
-    return DESCENT_MANY if problem.has_unit_margins else DESCENT_TALL
+def _for_sparse(problem: Problem, tall: float) -> float:
+    """Mean C |z|^2 up to which coordinate descent is fastest: sparse, hinge.
+
+    ``tall`` is that of classes with many rows a column.
+    """
+    (m, n), is_class = sizes_of(problem.rows), problem.has_unit_margins
+    if m < (HINGE_ROWS if is_class else TARGET_ROWS) * n:
+        return DESCENT_SPARSE if n > MANY else SPARSE_FEW
+    return tall if is_class or n <= WIDE else DESCENT_TALL
 
 
 def _for_unbounded(problem: Problem) -> ChosenSolver:
