@@ -199,7 +199,8 @@ def solve_all(
     """The same, as arrays over all places.
 
     Problems that stall go on here where that is faster: near the gap that is asked for,
-    to half of it; those of a few rows in float64; or where hulls are seen to meet.
+    to half of it; those of a few rows in float64; or where hulls are seen to meet. By
+    products of rows an interior point ends those that are left.
     """
     ends = solve_places(problems, limits, memory, threads)
 
@@ -233,12 +234,7 @@ def solve_all(
     again(left(few & ~hopeless), tol, exactly=True)
     near = (ends.gaps <= NEAR * tol) & ends.is_convex
     again(left(near & ~few), CLOSER * tol)
-    if problems.X is None:  # working sets go on, which find out whether K has low rank
-        return ends
-    few = problems.n_samples <= min(MOST_FACTORED, math.isqrt(memory // MATRICES))
-    primal, dual, _, rounding = ends.proofs.T  # which may be all of the gap
-    suits = few & ends.is_convex & ~hopeless & ~(primal - dual <= NEAR * rounding)
-    for k in left(suits).tolist():
+    for k in left(_suit_inside(problems, ends, memory) & ~hopeless).tolist():
         try:
             answers = _from_inside(problems, k, limits)
         except KeyboardInterrupt:  # what there is stays
@@ -249,6 +245,18 @@ def solve_all(
             own = np.arange(len(rows)) == k
             again(left(own), tol, c, known=(answer.scores, line))
     return ends
+
+
+def _suit_inside(problems: ManyProblems, ends: Ends, memory: int) -> NDArray[np.bool_]:
+    """For which problems the matrix of all rows may be factored: (t,).
+
+    Of a kernel for none: working sets find out whether K has a low rank.
+    """
+    if problems.X is None:
+        return np.zeros(len(problems.ends), np.bool_)
+    few = problems.n_samples <= min(MOST_FACTORED, math.isqrt(memory // MATRICES))
+    primal, dual, _, rounding = ends.proofs.T  # which may be all of the gap
+    return np.asarray(few & ends.is_convex & ~(primal - dual <= NEAR * rounding))
 
 
 def _from_inside(problems: ManyProblems, k: int, limits: Limits) -> list[Answer]:
