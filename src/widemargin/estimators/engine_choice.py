@@ -223,8 +223,8 @@ def has_room(training: Training, m: int, t: int) -> bool:
 def _most_alone(training: Training) -> int:
     """Rows up to which one problem may be solved here: fewer of wide dense rows.
 
-    More where the values are given: of 5,000 to 12,000 rows working sets take 1.3 to 6
-    times as long, of 15,000 as long, or 3 times (`benchmarks/kernel/given.py`).
+    More where the values are given: of 6,000 rows working sets take 3.3 to 4.4 times as
+    long (`benchmarks/kernel/given.py`), of 12,000 1.4 to 2.9, of 15,000 1.0 to 3.1.
     """
     recipe, X = training.recipe, training.rows.in_memory()
     if recipe.kernel is not None and recipe.kernel.is_precomputed:

@@ -74,7 +74,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         What solves the small problem of a working set. "irwls": the method of the
         paper, safeguarded, in NumPy and LAPACK: few steps of O(q^3), which pay where
         most rows are free and C is large. "pairs": second-order pair steps in C++, up
-        to 50 q of them; then "irwls" goes on. "published": Table 1 of the paper
+        to 100 q of them; then "irwls" goes on. "published": Table 1 of the paper
         as printed, for the hinge with a free intercept: its passes need not settle, and
         the run may end as stalled. "guarded": the same with the guards of the authors'
         later code, a at most 1e4 C and beta = C within 1 %: they settle, but rows whose

@@ -194,8 +194,8 @@ class LowRank:
     def _moves_inside(self) -> bool:
         """The same with K itself, where a set of all rows has too many pair steps.
 
-        IRWLS goes on from there: 1,500 and 2,000 rows of `make_friedman2` and 3 with C
-        = 1e5 take 0.6 and 2.5 s, and were not solved in 60 s.
+        IRWLS goes on from there. With C = 1e5 2,000 rows of `make_friedman2` take 2.3 s
+        and 1,500 of `make_friedman3` 0.6, and were not solved in 60 s without it.
         """
         problem, columns = self._run.problem, self._run.problem.columns
         if not columns.kernel.is_psd or MATRICES * self._m**2 > columns.limit:
