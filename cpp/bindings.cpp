@@ -463,7 +463,7 @@ NB_MODULE(_core, m) {
   bind_batch(m);
   bind_certificates(m);
   bind_kernels(m);
-  bind_newton(m);
+  bind_linear(m);
   bind_steps(m);
   bind_twofold(m);
 }

@@ -63,6 +63,6 @@ void bind_svmlight(nb::module_& m);
 void bind_batch(nb::module_& m);
 void bind_certificates(nb::module_& m);
 void bind_kernels(nb::module_& m);
-void bind_newton(nb::module_& m);
+void bind_linear(nb::module_& m);
 void bind_steps(nb::module_& m);
 void bind_twofold(nb::module_& m);

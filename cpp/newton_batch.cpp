@@ -103,12 +103,12 @@ class Newton {
   }
 
   // Steps until the gap is small enough; how many.
-  std::int64_t run(const NewtonLimits& limits, Crew& crew, bool is_caller) {
+  std::int64_t run(const LinearLimits& limits, double digits, Crew& crew, bool is_caller) {
     evaluate(there_, true);
     std::swap(here_, there_);
     std::int64_t steps = 0;
     int further = 0;
-    while (steps < limits.most && !is_good(limits.digits) && !crew.stopped(is_caller)) {
+    while (steps < limits.most && !is_good(digits) && !crew.stopped(is_caller)) {
       if (is_good(limits.tol) && further++ == kFurther) break;
       ++steps;
       if (!all_.squared && is_settled())
@@ -318,8 +318,8 @@ class Newton {
 
 }  // namespace
 
-void newton_batch(const Compiled& code, const NewtonProblems& problems, const NewtonLimits& limits,
-                  std::span<std::int64_t> steps) {
+void newton_batch(const Compiled& code, const NewtonProblems& problems, const LinearLimits& limits,
+                  double digits, std::span<std::int64_t> steps) {
   const std::size_t m = problems.C.size(), k = problems.order();
   const std::size_t places = problems.copies() * m;
   Numbers whole(k * k);
@@ -327,7 +327,7 @@ void newton_batch(const Compiled& code, const NewtonProblems& problems, const Ne
   Crew crew(limits.threads, limits.stop);
   crew.run(problems.size(), [&](std::size_t t, bool is_caller) {
     Newton one(code, problems, whole, t);
-    steps[t] = one.run(limits, crew, is_caller);
+    steps[t] = one.run(limits, std::min(limits.tol, digits), crew, is_caller);
     one.write(problems.alpha.subspan(t * places, places), problems.v.subspan(t * k, k));
   });
 }

@@ -3,43 +3,20 @@
 // Lagrangian. Formulas: src/widemargin/solvers/linear/newton.py and augmented_lagrangian.py.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 
 #include "dense.hpp"
+#include "linear_problems.hpp"
 #include "simd.hpp"
 
 namespace widemargin {
 
-// Problem t has the labels y[t m] .. of the m rows, and writes its alpha there and v = (w, b), or
-// w without an intercept, from v[t k] on. With q, of a regression, each row is there twice, which
-// have labels y and -y and margins to reach of their own: q and alpha have 2 m numbers a problem,
-// first those of the labels y. Products with the rows are made once for both.
-struct NewtonProblems {
-  DenseView<double> X;
-  std::span<const double> y;  // +1 and -1
-  std::span<const double> C;  // of each row, above zero
-  std::span<const double> q;  // or none: each is 1
-  bool squared;               // the loss
-  int intercept;              // 0: none, 1: free, 2: penalized
-  std::span<double> alpha, v;
-  std::size_t size() const { return y.size() / C.size(); }
-  std::size_t copies() const { return q.empty() ? 1 : 2; }  // of each row
-  std::size_t order() const { return X.n + (intercept > 0); }
-};
+using NewtonProblems = LinearProblems<DenseView<double>>;
 
-struct NewtonLimits {
-  double tol;                  // relative gap
-  double digits;               // a smaller one that is worth some further steps
-  std::int64_t most;           // steps of a problem
-  std::size_t threads;         // the caller's among them
-  std::function<bool()> stop;  // asked by the caller's thread now and then
-};
-
-// steps[t]: Newton steps of problem t. What is not begun before `stop` says yes is zero.
-void newton_batch(const Compiled& code, const NewtonProblems& problems, const NewtonLimits& limits,
-                  std::span<std::int64_t> steps);
+// steps[t]: Newton steps of problem t; a gap of `digits`, below the one that is asked for, is worth
+// some of them. What is not begun before `stop` says yes is zero.
+void newton_batch(const Compiled& code, const NewtonProblems& problems, const LinearLimits& limits,
+                  double digits, std::span<std::int64_t> steps);
 
 }  // namespace widemargin

@@ -399,6 +399,23 @@ def newton_batch(
     q: Vector | None = None,
     digits: float = ...,
 ) -> bool: ...
+def descent_batch(
+    X: Csr,
+    y: Vector,
+    C: Vector,
+    squared: bool,
+    intercept: int,
+    tol: float,
+    most: int,
+    threads: int,
+    stop: Callable[[], bool],
+    alpha: Vector,
+    v: Vector,
+    steps: NDArray[np.int64],
+    simd: int = -1,
+    q: Vector | None = None,
+    seed: int = 0,
+) -> bool: ...
 def solve_batch(
     form: tuple[int, float, float, int],
     strips: Any,

@@ -1,13 +1,14 @@
 """Drawn linear cases as problems that are solved in one call, judged one by one.
 
-Two problems over the same rows: the labels, and others by chance. Points beside the
-answers are judged, too. ``judge_newton(seed, number)`` is one case again.
+Two problems over the same rows: the labels, and others by chance; a fifth of the cases
+has sparse rows, for another method. Points beside the answers are judged, too. ``judge_newton(seed, number)`` is one case again.
 """
 
 import time
 import warnings
 
 import numpy as np
+from scipy import sparse
 
 from tests.certificates.draws import draw
 from tests.certificates.exact import Exact, false_claims
@@ -26,7 +27,8 @@ def judge_newton(seed, number):
     kept = case.prices > 0.0
     X, C = np.ascontiguousarray(case.X[kept]), case.prices[kept]
     y = np.stack([case.y[kept], rng.choice([-1.0, 1.0], len(X))]).astype(float)
-    problems = ManyLinearProblems(X, y, C, LOSSES[case.loss], case.intercept)
+    stored = sparse.csr_array(X) if number % 5 == 0 else X
+    problems = ManyLinearProblems(stored, y, C, LOSSES[case.loss], case.intercept)
     limits = Limits(tol=max(case.tol, 1e-6), time_limit=TIME_LIMIT)
     begin = time.perf_counter()
     with warnings.catch_warnings(record=True) as seen:

@@ -16,6 +16,7 @@ from widemargin.estimators.engine_choice import (
     largest_of,
     refuse_named,
     small_enough,
+    suits_descent,
     suits_newton,
     suits_products,
 )
@@ -71,7 +72,7 @@ def solve_linear_batch(training: Training) -> dict[int, Solution]:
 def _linear_batch(training: Training) -> dict[int, Solution]:
     """The same, but that Ctrl-C outside of the core ends it."""
     # Along a path, too: from zero it is faster than others are from the last answer.
-    training = dataclasses.replace(training, starts=None)
+    training, starts = dataclasses.replace(training, starts=None), training.starts
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return {}
     m, chosen = training.rows.shape[0], list(range(len(training.tasks)))
@@ -82,8 +83,13 @@ def _linear_batch(training: Training) -> dict[int, Solution]:
             return found
     if suits_newton(training, m):
         return dict(enumerate(_by_newton(training) or []))
-    takes_products = may_take and suits_products(training, m)
-    return solve_by_products(training, chosen) if takes_products else {}
+    found = {}
+    if suits_descent(training):
+        found = dict(enumerate(_by_descent(training, starts)))
+        chosen = [k for k, one in found.items() if one.status is Status.STALLED]
+    if chosen and may_take and suits_products(training, m):
+        found |= solve_by_products(training, chosen)
+    return found
 
 
 def _are_stalled(found: list[Solution]) -> bool:
@@ -138,27 +144,67 @@ def _by_newton(training: Training) -> list[Solution] | None:
     if not has_room(training, m, t):
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    C = np.broadcast_to(np.asarray(training.C, np.float64), m)
+    return _newton(training, rows.in_memory(), *_labels_and_weights(training))
+
+
+def _by_descent(training: Training, starts: Any) -> list[Solution]:
+    """The same by coordinate descent, from where they start; some may be stalled."""
+    X: Any = training.rows.in_memory()
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    return _solve_many(training, X, *_labels_and_weights(training), starts)
+
+
+def _labels_and_weights(training: Training) -> tuple[Vector, Vector]:
+    """Labels of each problem, (t, m), and C, (m,)."""
+    t, m = len(training.tasks), training.rows.shape[0]
     y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
-    return _newton(training, rows.in_memory(), y, C)
+    return y, np.broadcast_to(np.asarray(training.C, np.float64), m)
 
 
 def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] | None:
     """The same of labels y (t, m) of rows X; None where one is stalled."""
-    q = training.recipe.q
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
-    kept = C > 0.0
+    found = _solve_many(training, X, y, C)
+    return None if _are_stalled(found) else found
+
+
+def _solve_many(
+    training: Training, X: Any, y: Vector, C: Vector, starts: Any = None
+) -> list[Solution]:
+    """The solutions of labels y (t, m) of rows X, of which some may have no weight."""
+    q, kept = training.recipe.q, C > 0.0
+    points = _points(starts, len(C) if q is None else len(q))
     if not kept.all():
         X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
-        q = q if q is None else q[np.tile(kept, 2)]
+        both = kept if q is None else np.tile(kept, 2)
+        q = q if q is None else q[both]
+        points = points if points is None else (points[0][:, both], points[1])
     q = q if q is None else np.tile(q, (len(y), 1))
     problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
     threads = n_threads(training.rows.options.get("n_jobs"))
-    to_digits = training.recipe.to_digits
-    found = solve_many_linear(problems, training.limits, threads, to_digits)
-    if _are_stalled(found):
-        return None
+    found = solve_many_linear(
+        problems,
+        training.limits,
+        threads,
+        to_digits=training.recipe.to_digits,
+        seed=training.seed or 0,
+        starts=points,
+    )
     return found if kept.all() else [_with_zeros(one, kept) for one in found]
+
+
+def _points(starts: Any, places: int) -> tuple[Vector, Vector] | None:
+    """Dual variables (t, places) and intercepts (t,) to start from, if any."""
+    if not starts or any(start is None for start in starts):
+        return None
+    ends = [
+        (one.alpha, one.b) if isinstance(one, Solution) else (one[0], one[2])
+        for one in starts
+    ]
+    if any(alpha is None or len(alpha) != places for alpha, _ in ends):
+        return None
+    return np.stack([alpha for alpha, _ in ends]), np.array([b for _, b in ends])
 
 
 def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:

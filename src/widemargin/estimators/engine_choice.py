@@ -48,6 +48,9 @@ MOST_WIDE, WIDE_SHARE = 3_000, 0.5
 # (300 x 300 and 500 x 400, C = 1, 100 and 1e4: 6 to 12 ms, not 7 to 150; 1,500 x 1,000
 # 40 to 80, not 650 to 990; 300 x 1,000 20 and 10.)
 FEW_SQUARES, SQUARES_SHARE = 200, 2
+# Entries of sparse rows, of all problems together, up to which coordinate descent takes
+# these all at once.
+MOST_STORED = 100_000_000
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -105,6 +108,31 @@ def suits_newton(training: Training, m: int) -> bool:
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
 
 
+def suits_descent(training: Training) -> bool:
+    """Whether coordinate descent takes the problems of sparse rows, all at once."""
+    rows, t = training.rows, len(training.tasks)
+    X, (m, n) = rows.in_memory(), rows.shape
+    if (
+        not sparse.issparse(X)
+        or t * X.nnz > MOST_STORED
+        or not has_room(training, m, t)
+    ):
+        return False
+    is_class, (loss, intercept) = training.recipe.q is None, form(training)
+    kappa = float(np.mean(training.C)) * (
+        _mean_square(training) + (intercept != "none")
+    )
+    forms = loss.is_bounded, is_class, True
+    m_of_problem = m if is_class else 2 * m
+    return auto.Facts(m_of_problem, m, n, rows.density, kappa, *forms).descends
+
+
+def _mean_square(training: Training) -> float:
+    """Mean ``|x|^2`` of the rows x."""
+    mean, std = training.rows.moments
+    return float(np.square(mean).sum() + np.square(std).sum())
+
+
 def suits_products(training: Training, m: int) -> bool:
     """Whether products of rows take problems of m rows, all at once."""
     n, X = training.rows.shape[1], training.rows.in_memory()
@@ -119,8 +147,7 @@ def suits_products(training: Training, m: int) -> bool:
         return False
     if training.recipe.solver == NAME:
         return True
-    mean, std = training.rows.moments
-    kappa = float(np.mean(training.C) * (np.square(mean) + np.square(std)).sum())
+    kappa = float(np.mean(training.C)) * _mean_square(training)
     return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY)
 
 

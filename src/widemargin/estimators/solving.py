@@ -16,7 +16,7 @@ from widemargin.estimators.batch import (
 from widemargin.estimators.engine_choice import refuse_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
-from widemargin.solution import Certificate, Solution, Status
+from widemargin.solution import Solution, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import unsolved
@@ -140,7 +140,7 @@ def _solve_in_turn(
         if solution.status is not Status.STALLED:
             found[k] = solution
             tell(training, k, solution)
-        elif _is_start(training, solution.certificate):
+        elif _is_start(training, solution):
             starts[k] = solution
     end = training.limits.end or np.inf
 
@@ -167,10 +167,12 @@ def _solve_in_turn(
     return [found[k] for k in range(len(sizes))]
 
 
-def _is_start(training: Training, bounds: Certificate) -> bool:
+def _is_start(training: Training, solution: Solution) -> bool:
     """Whether to go on from an answer: in the nu form zero is none."""
-    nearly = bounds.relative_gap <= GOOD_START
-    return nearly or (training.recipe.nu is not None and np.isfinite(bounds.dual))
+    bounds = solution.certificate
+    if bounds.relative_gap <= GOOD_START or auto.has_descended(solution):
+        return True
+    return training.recipe.nu is not None and bool(np.isfinite(bounds.dual))
 
 
 def _is_worse(one: Solution, other: Solution) -> bool:

@@ -10,12 +10,15 @@ columns (`widemargin.numerics.rounding`).
 import dataclasses
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin import _core
 from widemargin.losses.pointwise import PointwiseLoss
+from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, TINY, gamma_n
 from widemargin.problems.base import FLOOR, LEAST_FLOOR
 from widemargin.problems.many import INTERCEPTS
@@ -41,7 +44,7 @@ class ManyLinearProblems:
 
     Attributes
     ----------
-    X : ndarray (m, n), float64
+    X : ndarray (m, n), float64, or csr_array of float32 or float64
     y : ndarray (t, m), labels +1 and -1 of each problem
     C : ndarray (m,), weights > 0
     loss : PointwiseLoss
@@ -51,7 +54,7 @@ class ManyLinearProblems:
         of the same rows with -y. None: 1, of each row once.
     """
 
-    X: Vector
+    X: Any
     y: Vector
     C: Vector
     loss: PointwiseLoss
@@ -176,7 +179,7 @@ class ManyLinearProblems:
         off, t = gamma_n(self.X.shape[1] + 8) * SLACK, len(W)
         size = np.sqrt(np.einsum("ij,ij->i", W, W)) + np.abs(b)  # by a row's length
         errors = np.multiply.outer(off * SLACK * size, self._lengths + 1.0)
-        f = W @ self.X.T
+        f = self._of_rows(W)
         if self.q is None:
             return f.ravel(), errors.ravel()
         errors = np.concatenate([errors, errors], axis=1)
@@ -187,7 +190,7 @@ class ManyLinearProblems:
         """Squares of W and of the weights that c makes, and their errors: (t, 4)."""
         (m, n), rows, out = self.X.shape, self._lengths, np.empty((len(W), 4))
         off = gamma_n(alpha.shape[1] + n + 8)
-        G = (c if self.q is None else c[:, :m] + c[:, m:]) @ self.X
+        G = self._of_columns(c if self.q is None else c[:, :m] + c[:, m:])
         length = np.sqrt(np.einsum("ij,ij->i", alpha, alpha)) * SLACK + TINY
         # Of each column of G by its length; together by the length of them all, which
         # is that of all rows.
@@ -201,5 +204,17 @@ class ManyLinearProblems:
     @functools.cached_property
     def _lengths(self) -> Vector:
         """Lengths of the rows, or a little more."""
-        squares = np.einsum("ij,ij->i", self.X, self.X)
+        squares = linalg.row_squares(self.X)
         return np.asarray(np.sqrt(squares) * SLACK + TINY)
+
+    def _of_rows(self, W: Vector) -> Vector:
+        """W X', (t, m)."""
+        if not sparse.issparse(self.X):
+            return np.asarray(W @ self.X.T)
+        return np.stack([linalg.matvec(self.X, w) for w in W])
+
+    def _of_columns(self, c: Vector) -> Vector:
+        """C X, (t, n), of numbers of the rows (t, m)."""
+        if not sparse.issparse(self.X):
+            return np.asarray(c @ self.X)
+        return np.stack([linalg.rmatvec(self.X, one) for one in c])

@@ -5,7 +5,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from widemargin.data.doubled import sizes_of
 from widemargin.parameters import Checker
@@ -56,6 +56,13 @@ HINGE_ROWS, TARGET_ROWS = 15, 8
 # ones, 1,000 columns, C = 1, 10 and 100: hinge 0.04 to 0.2 of the time, squared hinge
 # 0.03 to 0.07; 140 fits of 300 to 1,400 columns: 0.7 of the time, 0.01 to 1.2.)
 SPARSE_COLUMNS, SPARSE_FEW = 256, 200.0
+# Such rows with no more columns than WIDE, up to so many rows a column: an interior
+# point needs 6 to 18 factors where the augmented Lagrangian needs 40 to 200. (Hinge,
+# 1,000 to 20,000 rows of 10 to 100 entries, 300 to 1,400 columns, kappa from 1 to 1,000:
+# targets 0.12 to 1.0 of its time, classes 0.3 to 1.0; classes with less than INSIDE_CLASS
+# rows a column 1.5 to 6 times; 25 and 50 rows a column 1.2 to 2.2.) Targets with a
+# kappa above DESCENT_MANY take descent 100 visits of a row and more.
+INSIDE_ROWS, INSIDE_CLASS = 20, 2
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
 DESCENT_ROWS = 2500
@@ -132,7 +139,7 @@ def choose(
     ValueError for an unknown name; TypeError for something else.
     """
     if solver == "auto":
-        solver, reason, reserves = _rule(problem)(problem)
+        solver, reason, reserves = _chosen(problem)
         return ChosenSolver(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
         return ChosenSolver(_seeded(solver, random_state), "as asked")
@@ -148,13 +155,65 @@ def refuse_class(check: Checker, solver: Any) -> None:
         check.refuse_class("solver", "a solver object", solver)
 
 
-def _size(problem: Problem) -> str:
-    return "{:,} rows x {:,} features".format(*sizes_of(problem.rows))
+class Facts(NamedTuple):
+    """What the choice for a linear problem depends on.
+
+    Attributes
+    ----------
+    m, samples, n : int, rows of the problem, and of the data, and their columns
+    density : float, share of the entries that are stored
+    kappa : float, mean C times mean ``|z|^2``
+    is_bounded : bool, whether the loss bounds alpha
+    is_class : bool, whether there are margins of 1 to reach, once for each sample
+    is_in_memory : bool
+    """
+
+    m: int
+    samples: int
+    n: int
+    density: float
+    kappa: float
+    is_bounded: bool
+    is_class: bool
+    is_in_memory: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Those of a problem."""
+        rows = problem.rows
+        forms = problem.is_bounded, problem.has_unit_margins, rows.is_in_memory
+        m = rows.shape[0]
+        return cls(m, *sizes_of(rows), rows.density, problem.kappa, *forms)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether rows are sparse, and so wide that Newton's matrices cost much."""
+        return self.n > SPARSE_COLUMNS and self.density <= DENSE
+
+    @property
+    def suits_inside(self) -> bool:
+        """Whether they are sparse rows for the interior point method."""
+        least = INSIDE_CLASS if self.is_class else 0
+        few = least * self.n <= self.samples <= INSIDE_ROWS * self.n
+        return self.is_sparse and self.n <= WIDE and few and self.is_in_memory
+
+    @property
+    def size(self) -> str:
+        """The size in words."""
+        return f"{self.samples:,} rows x {self.n:,} features"
+
+    @property
+    def descends(self) -> bool:
+        """Whether coordinate descent is chosen."""
+        return isinstance(_for_linear(self).solver, CoordinateDescent)
 
 
-def _for_bounded(problem: Problem) -> ChosenSolver:
-    m, n = problem.rows.shape
-    size = _size(problem)
+def _for_linear(facts: Facts) -> ChosenSolver:
+    return _for_bounded(facts) if facts.is_bounded else _for_unbounded(facts)
+
+
+def _for_bounded(facts: Facts) -> ChosenSolver:
+    m, n, kappa = facts.m, facts.n, facts.kappa
     last = InteriorPoint()
     newton: Solver = AugmentedLagrangian()
     reason = (
@@ -164,64 +223,54 @@ def _for_bounded(problem: Problem) -> ChosenSolver:
     if n > WIDE:
         visits, sweeps = WIDE_UPDATES, WIDE_SWEEPS
     reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps(sweeps)),)
-    if n > WIDE and problem.rows.density > DENSE and min(m, n) <= DENSE_ORDER:
+    if n > WIDE and facts.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
+    elif facts.suits_inside:
+        newton, reserves = last, (Reserve(newton, _never),)
+        reason = "it needs few iterations on sparse rows with so many columns"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY
-    if _is_sparse(problem):
-        most, visits = _for_sparse(problem, most), WIDE_UPDATES
+    if facts.is_sparse:
+        most, visits = _for_sparse(facts, most), WIDE_UPDATES
     elif n > WIDE:
         most = DESCENT_WIDE
-    descent = CoordinateDescent()
-    kappa = problem.kappa
     few_rows = n > WIDE or m < DESCENT_ROWS * n
-    if kappa <= most and few_rows and _descends(problem):
+    # By sweeps of files descent takes many times as many.
+    if kappa <= most and few_rows and facts.is_in_memory:
         reserves = (Reserve(newton, _after_updates(visits)), *reserves)
-        return ChosenSolver(descent, _small(kappa, most, size), reserves)
-    return ChosenSolver(newton, f"because {reason} ({size})", reserves)
+        return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
+    return ChosenSolver(newton, f"because {reason} ({facts.size})", reserves)
 
 
-def _is_sparse(problem: Problem) -> bool:
-    """Whether rows are sparse, of so many columns that Newton's matrices cost much."""
-    n = problem.rows.shape[1]
-    return n > SPARSE_COLUMNS and problem.rows.density <= DENSE
-
-
-def _for_sparse(problem: Problem, tall: float) -> float:
+def _for_sparse(facts: Facts, tall: float) -> float:
     """Mean C |z|^2 up to which coordinate descent is fastest: sparse, hinge.
 
     ``tall`` is that of classes with many rows a column.
     """
-    (m, n), is_class = sizes_of(problem.rows), problem.has_unit_margins
+    m, n, is_class = facts.samples, facts.n, facts.is_class
+    if facts.suits_inside and not is_class:
+        return DESCENT_MANY
     if m < (HINGE_ROWS if is_class else TARGET_ROWS) * n:
         return DESCENT_SPARSE if n > MANY else SPARSE_FEW
     return tall if is_class or n <= WIDE else DESCENT_TALL
 
 
-def _for_unbounded(problem: Problem) -> ChosenSolver:
-    m, n = problem.rows.shape
-    size = _size(problem)
-    descent, newton = CoordinateDescent(), ActiveSet()
+def _for_unbounded(facts: Facts) -> ChosenSolver:
+    n, kappa, newton = facts.n, facts.kappa, ActiveSet()
     last = Reserve(InteriorPoint(), _never)
-    kappa = problem.kappa
     most, visits = SQUARED_WIDE if n > WIDE else SQUARED_MANY, SQUARED_UPDATES
-    if _is_sparse(problem):
-        samples, is_target = sizes_of(problem.rows)[0], not problem.has_unit_margins
+    if facts.is_sparse:
+        samples, is_target = facts.samples, not facts.is_class
         most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
         if samples >= SQUARED_ROWS * n:
             few = n <= MANY and is_target
             most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
         visits = max(visits, SPARSE_UPDATES * math.sqrt(kappa))
-    if (n > MANY or _is_sparse(problem)) and kappa <= most and _descends(problem):
+    if (n > MANY or facts.is_sparse) and kappa <= most and facts.is_in_memory:
         reserves = (Reserve(newton, _before_updates(visits)), last)
-        return ChosenSolver(descent, _small(kappa, most, size), reserves)
-    reason = f"because Newton's method on the active rows takes few sweeps ({size})"
-    return ChosenSolver(newton, reason, (last,))
-
-
-def _descends(problem: Problem) -> bool:
-    """Whether coordinate descent is fast: by sweeps it takes many times as many."""
-    return problem.rows.is_in_memory
+        return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
+    reason = "because Newton's method on the active rows takes few sweeps"
+    return ChosenSolver(newton, f"{reason} ({facts.size})", (last,))
 
 
 def _for_kernel(problem: Problem) -> ChosenSolver:
@@ -231,19 +280,24 @@ def _for_kernel(problem: Problem) -> ChosenSolver:
     return ChosenSolver(IRWLS(), reason)
 
 
-def _small(kappa: float, most: float, size: str) -> str:
+def _small(facts: Facts, most: float) -> str:
     """Why coordinate descent."""
     return (
         "because C is small for these features (mean C times mean |x|^2 = "
-        f"{kappa:.2g}, at most {most:g}) and few visits of a row suffice ({size})"
+        f"{facts.kappa:.2g}, at most {most:g}) and few visits of a row suffice "
+        f"({facts.size})"
     )
 
 
-def _rule(problem: Problem) -> Callable[[Problem], ChosenSolver]:
-    """What chooses: by the kernel, and by whether the loss bounds alpha."""
-    if problem.couples:
-        return _for_kernel
-    return _for_bounded if problem.is_bounded else _for_unbounded
+def has_descended(start: Any) -> bool:
+    """Whether a start is where coordinate descent of the batch solver gave up."""
+    is_batched = isinstance(start, Solution) and start.solver == batch.NAME
+    return is_batched and "updates" in start.extras
+
+
+def _chosen(problem: Problem) -> ChosenSolver:
+    """The solver that suits a problem."""
+    return _for_kernel(problem) if problem.couples else _for_linear(Facts.of(problem))
 
 
 def _never(step: Step) -> bool:
@@ -365,4 +419,6 @@ def solve_within(
         pick = functools.partial(choose, solver=solver, random_state=random_state)
         return solve_hard(problem, pick, limits, start=start, names=names)
     plan = choose(problem, solver, random_state)
+    if has_descended(start) and isinstance(plan.solver, CoordinateDescent):
+        plan = plan.next
     return run(problem, plan, limits, start=start, names=names)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from widemargin.data.state import RowState
 from widemargin.solution import Certificate, Step
@@ -118,3 +118,11 @@ class ChosenSolver(NamedTuple):
     solver: Solver
     reason: str
     reserves: tuple[Reserve, ...] = ()
+
+    @property
+    def next(self) -> Self:
+        """The first reserve in its place, if there is one."""
+        if not self.reserves:
+            return self
+        first, *others = self.reserves
+        return type(self)(first.solver, self.reason, tuple(others))

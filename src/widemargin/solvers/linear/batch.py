@@ -1,15 +1,22 @@
-"""Small linear problems over the same rows, all at once, by Newton's method in C++.
+"""Small linear problems over the same rows, all at once, in C++.
 
-The methods of `active_set` and `augmented_lagrangian` without their reductions, samples
-and single steps to look at: where a sweep takes some microseconds, what Python does
-about it takes much longer. Threads take the problems one after the other; what comes
-out does not depend on them. `ManyLinearProblems.certificates` checks it.
+Of dense rows with few columns by Newton's method: those of `active_set` and
+`augmented_lagrangian` without their reductions, samples and single steps to look at. Of
+sparse rows by coordinate descent, as in `coordinate_descent`. Where a sweep takes some
+microseconds, what Python does about it takes much longer. Threads take the problems one
+after the other; what comes out does not depend on them.
+`ManyLinearProblems.certificates` checks it.
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin import _core
+from widemargin.numerics import linalg
 from widemargin.problems.many import INTERCEPTS
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Certificate, Solution, Status, Trace
@@ -21,8 +28,9 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 Vector = NDArray[np.float64]
 
 NAME = "batch"
-# Newton steps of a problem after which it is given up. Everyday sets take 2 to 50.
-MOST_STEPS = 300
+# Newton steps of a problem after which it is given up. Everyday sets take 2 to 50. And
+# visits of coordinate descent, in units of the rows.
+MOST_STEPS, MOST_VISITS = 300, 100
 # Entries of all matrices together that are worth a second thread. Fits of digits took
 # 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
 # 0.76 times at 1,090,000, on two cores that had other work too.
@@ -33,7 +41,13 @@ FEW_ROWS, DIGITS = 128, 1e-12
 
 
 def solve_many_linear(
-    problems: ManyLinearProblems, limits: Limits, threads: int, to_digits: bool = False
+    problems: ManyLinearProblems,
+    limits: Limits,
+    threads: int,
+    *,
+    to_digits: bool = False,
+    seed: int = 0,
+    starts: tuple[Vector, Vector] | None = None,
 ) -> list[Solution]:
     """Solve problems to a relative gap.
 
@@ -44,6 +58,10 @@ def solve_many_linear(
     threads : int
     to_digits : bool
         Whether few rows are solved to the last digits of float64, if these allow it.
+        Not of sparse rows.
+    seed : int, of the order of sparse rows
+    starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
+        Dual variables of sparse rows, and free intercepts, to begin at.
 
     Returns
     -------
@@ -53,26 +71,38 @@ def solve_many_linear(
     begin, (t, m), n = limits.clock.seconds(), problems.y.shape, problems.X.shape[1]
     core, units = problems.in_units()
     places = m if problems.q is None else 2 * m
-    digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
     alpha, steps = np.zeros((t, places)), np.zeros(t, np.int64)
     v = np.zeros((t, n + (problems.intercept != "none")))
+    if starts is not None:
+        alpha[:] = starts[0] / units.unit
+        v[:, n:] = ((starts[1] - units.shift) / units.unit)[:, np.newaxis]
     deadline = limits.deadline
-    interrupted = _core.newton_batch(
-        core.X,
-        core.y,
-        core.C,
-        not problems.loss.is_bounded,
-        INTERCEPTS[problems.intercept],
-        limits.tol,
-        MOST_STEPS,
-        threads if t * problems.X.size > SHARED_ENTRIES else 1,
-        lambda: deadline is not None and deadline.left <= 0.0,
-        alpha,
-        v,
-        steps,
-        q=core.q,
-        digits=digits,
-    )
+
+    def run(solver: Callable[..., bool], X: Any, most: int, **how: Any) -> bool:
+        """Let the core solve them; whether Ctrl-C ended it."""
+        return solver(
+            X,
+            core.y,
+            core.C,
+            not problems.loss.is_bounded,
+            INTERCEPTS[problems.intercept],
+            limits.tol,
+            most,
+            threads if t * problems.X.size > SHARED_ENTRIES else 1,
+            lambda: deadline is not None and deadline.left <= 0.0,
+            alpha,
+            v,
+            steps,
+            q=core.q,
+            **how,
+        )
+
+    if sparse.issparse(core.X):
+        rows = linalg.in_core(core.X)
+        interrupted = run(_core.descent_batch, rows, MOST_VISITS * m, seed=seed)
+    else:
+        digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
+        interrupted = run(_core.newton_batch, core.X, MOST_STEPS, digits=digits)
     alpha *= units.unit
     v *= units.unit
     W = np.ascontiguousarray(v[:, :n])
@@ -98,7 +128,9 @@ def _solution(
 ) -> Solution:
     """What a problem ended with, as other solvers say it."""
     alpha, w, b, bounds, steps, zero = end
-    m, n = problems.X.shape
+    (m, n), size, done = problems.X.shape, "is small", ("steps", float(steps))
+    if sparse.issparse(problems.X):
+        size, done = "has few entries", ("updates", steps / m)
     # No press of Ctrl-C is lost.
     if status is not Status.INTERRUPTED and bounds.relative_gap <= limits.tol:
         status = Status.SOLVED
@@ -109,7 +141,7 @@ def _solution(
     first, last = first_and_last(zero, bounds, len(alpha), seconds)
     last.details = {
         "support_vectors": float(np.count_nonzero(alpha)),
-        "steps": float(steps),
+        done[0]: done[1],
     }
     said = status.advice
     if status is not Status.SOLVED:
@@ -122,7 +154,7 @@ def _solution(
         certificate=bounds,
         trace=Trace([first, last]),
         solver=NAME,
-        reason=f"because the problem is small ({m:,} rows x {n:,} features)",
+        reason=f"because the problem {size} ({m:,} rows x {n:,} features)",
         seconds=seconds,
         tol=limits.tol,
         message=said,

@@ -1,0 +1,75 @@
+// Linear problems that are solved all at once, as Python calls them.
+#include <algorithm>
+#include <limits>
+
+#include "bindings.hpp"
+#include "descent_batch.hpp"
+#include "newton_batch.hpp"
+#include "question.hpp"
+
+namespace {
+
+// What a problem has in arrays: `steps` has one number each.
+template <class Rows>
+widemargin::LinearProblems<Rows> linear_problems(
+    const Rows& X, std::size_t m, const Matrix<const double>& y, const Array<const double>& C,
+    bool squared, int intercept, const Matrix<double>& alpha, const Matrix<double>& v,
+    const Array<std::int64_t>& steps, const std::optional<Matrix<const double>>& q) {
+  const std::size_t problems = y.shape(0), order = X.n + (intercept > 0), places = q ? 2 * m : m;
+  require(m > 0 && order > 0 && y.shape(1) == m && C.size() == m && alpha.shape(0) == problems &&
+          alpha.shape(1) == places && v.shape(0) == problems && v.shape(1) == order &&
+          steps.size() == problems && (!q || (q->shape(0) == problems && q->shape(1) == places)));
+  const auto margins = q ? span(*q) : std::span<const double>();
+  return {X, span(y), span(C), margins, squared, intercept, span(alpha), span(v)};
+}
+
+// Whether Ctrl-C ended it.
+bool newton_batch(const Matrix<const double>& X, const Matrix<const double>& y,
+                  const Array<const double>& C, bool squared, int intercept, double tol,
+                  std::int64_t most, std::size_t threads, const nb::callable& stop,
+                  const Matrix<double>& alpha, const Matrix<double>& v,
+                  const Array<std::int64_t>& steps, int simd,
+                  const std::optional<Matrix<const double>>& q, double digits) {
+  const widemargin::DenseView<double> rows{X.data(), X.shape(0), X.shape(1)};
+  const auto all =
+      linear_problems(rows, X.shape(0), y, C, squared, intercept, alpha, v, steps, q);
+  const auto code = widemargin::compiled(widemargin::simd_level(simd));
+  Question question{stop};
+  {
+    const nb::gil_scoped_release release;
+    widemargin::newton_batch(code, all, {tol, most, threads, std::ref(question)}, digits,
+                             span(steps));
+  }
+  return question.interrupted;
+}
+
+// The same. No column of X repeats in a row.
+bool descent_batch(const widemargin::Csr& X, const Matrix<const double>& y,
+                   const Array<const double>& C, bool squared, int intercept, double tol,
+                   std::int64_t most, std::size_t threads, const nb::callable& stop,
+                   const Matrix<double>& alpha, const Matrix<double>& v,
+                   const Array<std::int64_t>& visits, int simd,
+                   const std::optional<Matrix<const double>>& q, std::uint64_t seed) {
+  const auto all =
+      linear_problems(X, X.rows(), y, C, squared, intercept, alpha, v, visits, q);
+  Question question{stop};
+  {
+    const nb::gil_scoped_release release;
+    widemargin::descent_batch(widemargin::simd_level(simd), all,
+                              {tol, most, threads, std::ref(question)}, seed, span(visits));
+  }
+  return question.interrupted;
+}
+
+}  // namespace
+
+void bind_linear(nb::module_& m) {
+  const auto bind = [&m](const char* name, auto function, auto last) {
+    m.def(name, function, "X"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "squared"_a,
+          "intercept"_a, "tol"_a, "most"_a, "threads"_a, "stop"_a, "alpha"_a.noconvert(),
+          "v"_a.noconvert(), "steps"_a.noconvert(), "simd"_a = -1,
+          "q"_a.noconvert() = nb::none(), last);
+  };
+  bind("newton_batch", &newton_batch, "digits"_a = std::numeric_limits<double>::infinity());
+  bind("descent_batch", &descent_batch, "seed"_a = 0);
+}

@@ -1,0 +1,275 @@
+"""Sparse linear problems in one call, by coordinate descent: answers, who takes it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tests.cases.pairwise import product
+from tests.conftest import SETTINGS
+from widemargin import (
+    LinearSVC,
+    LinearSVR,
+    Problem,
+    _core,
+    linear_svc_path,
+    solve,
+)
+from widemargin.estimators import engine_choice
+from widemargin.losses.pointwise import LOSSES
+from widemargin.numerics import linalg
+from widemargin.problems.many import INTERCEPTS
+from widemargin.problems.many_linear import ManyLinearProblems
+from widemargin.problems.regression import regression_problem
+from widemargin.solution import Status
+from widemargin.solvers import auto
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.linear.batch import MOST_VISITS, solve_many_linear
+from widemargin.system.deadline import Deadline
+
+on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
+M, N = 300, 700
+
+
+def rows(dtype=np.float64, index=np.int32, m=M, n=N, seed=0):
+    """Sparse rows, one of them of zeros, and numbers that depend on them."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((m, n), density=0.02, rng=rng, format="lil", dtype=dtype)
+    X[3] = 0.0
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    return X, np.asarray(X @ rng.normal(size=n)) + 0.1 * rng.normal(size=m)
+
+
+def classes(X, target, C, loss, intercept):
+    """Two problems over the rows, of which the second one has few of one class."""
+    y = np.stack([np.where(target > cut, 1.0, -1.0) for cut in (0.0, 0.5)])
+    C = np.array(np.broadcast_to(C, len(target)))
+    return ManyLinearProblems(X, y, C, LOSSES[loss], intercept)
+
+
+def regression(X, target, C, loss, intercept, labels=1.0, scale=1.0):
+    """A regression with tubes of half width 0.1, of which some have none."""
+    y, C = (np.array(np.broadcast_to(given, len(target))) for given in (labels, C))
+    kink = np.where(np.arange(len(y)) % 5, 0.1 * scale, 0.0)
+    q = np.concatenate([y * target - kink, -y * target - kink])[np.newaxis]
+    return ManyLinearProblems(X, y[np.newaxis], C, LOSSES[loss], intercept, q), kink
+
+
+@pytest.mark.parametrize(
+    ("dtype", "index"), [(np.float64, np.int32), (np.float32, np.int64)]
+)
+@product(setting=SETTINGS, C=[1e-3, 0.1, 2.0], tol=[1e-3, 1e-6])
+def test_answers_of_classes_are_the_optima(dtype, index, setting, C, tol):
+    X, target = rows(dtype, index)
+    weights = C * np.random.default_rng(1).uniform(0.5, 2.0, M)
+    many = classes(X, target, weights, *setting)
+    for k, found in enumerate(solve_many_linear(many, Limits(tol=tol), 1, seed=5)):
+        assert found.status == "solved"
+        assert found.certificate.relative_gap <= tol
+        one = Problem(X, many.y[k], weights, *setting)
+        best = solve(one, "interior_point", tol=1e-9).certificate
+        assert best.dual <= found.certificate.primal <= best.primal * (1 + tol)
+        same = one.certify(found.alpha, found.w, found.b)
+        off = 2 * (found.certificate.rounding + same.rounding)
+        close = {"rel": 1e-12, "abs": off}
+        assert off <= 1e-7 * best.primal
+        assert found.certificate.primal == pytest.approx(same.primal, **close)
+        assert found.certificate.dual == pytest.approx(same.dual, **close)
+
+
+@product(setting=SETTINGS, C=[1e-3, 0.3], scale=[1e-3, 1.0, 1e4], offset=[0.0, 50.0])
+def test_answers_of_regressions_are_the_optima(setting, C, scale, offset):
+    (X, target), tol = rows(), 1e-5
+    C = C * scale if setting[0] == "hinge" else C  # alpha is as large as the targets
+    target = scale * (target + offset)
+    weights = C * np.random.default_rng(1).uniform(0.5, 2.0, M)
+    many, kink = regression(X, target, weights, *setting, scale=scale)
+    (found,) = solve_many_linear(many, Limits(tol=tol), 1)
+    problem = regression_problem(X, target, weights, kink, *setting)
+    best = solve(problem, "interior_point", tol=1e-8).certificate
+    assert found.status == "solved"
+    assert best.dual <= found.certificate.primal
+    assert found.certificate.primal <= best.primal + tol * found.certificate.primal
+    assert np.all(np.minimum(*np.split(found.alpha, 2)) == 0.0)
+    same = problem.certify(found.alpha, found.w, found.b)
+    off = 2 * (found.certificate.rounding + same.rounding)
+    assert found.certificate.primal == pytest.approx(same.primal, rel=1e-12, abs=off)
+    assert found.certificate.dual == pytest.approx(same.dual, rel=1e-12, abs=off)
+
+
+@on_every_setting
+def test_signs_of_the_first_rows_of_a_regression_change_nothing(loss, intercept):
+    given = *rows(), np.ones(M), loss, intercept
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], M)
+    plain, other = (
+        solve_many_linear(regression(*given, own)[0], Limits(tol=1e-6), 1)[0]
+        for own in (1.0, signs)
+    )
+    np.testing.assert_array_equal(other.w, plain.w)
+    first, second = np.split(other.alpha, 2)
+    own = np.split(plain.alpha, 2)
+    np.testing.assert_array_equal(np.where(signs > 0, first, second), own[0])
+
+
+@on_every_setting
+def test_threads_change_nothing(monkeypatch, loss, intercept):
+    monkeypatch.setattr("widemargin.solvers.linear.batch.SHARED_ENTRIES", 0)
+    many = classes(*rows(), 1.0, loss, intercept)
+    found = [solve_many_linear(many, Limits(tol=1e-5), jobs) for jobs in (1, 2, 5)]
+    for one, *others in zip(*found, strict=True):
+        for other in others:
+            np.testing.assert_array_equal(other.alpha, one.alpha)
+            np.testing.assert_array_equal(other.w, one.w)
+            assert other.b == one.b
+
+
+def test_the_seed_is_the_order_of_the_rows():
+    many = classes(*rows(), 1.0, "hinge", "penalized")
+    found = [solve_many_linear(many, Limits(tol=1e-2), 1, seed=k) for k in (0, 0, 1)]
+    first, same, other = (one[0].alpha for one in found)
+    np.testing.assert_array_equal(same, first)
+    assert not np.array_equal(other, first)
+
+
+@on_every_setting
+def test_rows_of_zeros_are_solved(loss, intercept):
+    X, target = rows()
+    many = classes(X * 0.0, target, 1.0, loss, intercept)
+    for one in solve_many_linear(many, Limits(tol=1e-6), 1):
+        assert one.certificate.relative_gap <= 1e-6
+
+
+@on_every_setting
+def test_an_answer_is_a_start(loss, intercept):
+    X, target = rows()
+    for many in (
+        classes(X, target, 1.0, loss, intercept),
+        regression(X, 10.0 * target + 50.0, 0.1, loss, intercept)[0],
+    ):
+        found = solve_many_linear(many, Limits(tol=1e-5), 1)
+        ends = np.stack([s.alpha for s in found]), np.array([s.b for s in found])
+        again = solve_many_linear(many, Limits(tol=1.01e-5), 1, starts=ends)
+        for one, same in zip(found, again, strict=True):
+            assert same.status == "solved"
+            assert same.extras["updates"] <= max(0.3 * one.extras["updates"], 2.0)
+
+
+def test_too_many_visits_leave_what_there_is():
+    many = classes(*rows(), 1e4, "hinge", "free")
+    (first, _) = solve_many_linear(many, Limits(tol=1e-9), 1)
+    assert first.status is Status.STALLED
+    assert MOST_VISITS <= first.extras["updates"] <= 2 * MOST_VISITS
+    assert first.certificate.primal < many.zero_objectives[0]
+
+
+def test_no_time_leaves_zero_with_bounds():
+    many = classes(*rows(m=3_000), 1e6, "hinge", "free")
+    for one in solve_many_linear(many, Limits(tol=1e-9, time_limit=1e-9), 1):
+        assert one.status is Status.TIME_LIMIT
+        assert np.isfinite(one.certificate.gap)
+
+
+def test_ctrl_c_keeps_what_is_there(monkeypatch):
+    def pressed(deadline):
+        raise KeyboardInterrupt
+
+    many = classes(*rows(m=3_000), 1e6, "hinge", "free")
+    monkeypatch.setattr(Deadline, "left", property(pressed))
+    monkeypatch.setattr(Limits, "is_late", False)
+    found = solve_many_linear(many, Limits(tol=1e-9, time_limit=100.0), 1)
+    assert {one.status for one in found} == {Status.INTERRUPTED}
+    assert all(np.isfinite(one.certificate.gap) for one in found)
+
+
+@on_every_setting
+@pytest.mark.parametrize("simd", _core.simd_levels())
+def test_every_instruction_set_finds_the_answers(loss, intercept, simd):
+    many, tol = classes(*rows(), 1.0, loss, intercept), 1e-6
+    given = _given(many, tol)
+    assert not _core.descent_batch(*given, simd)
+    alpha, v, visits = given[-3:]
+    b = v[:, N] if intercept != "none" else np.zeros(2)
+    bounds = many.certificates(alpha, v[:, :N].copy(), b)
+    assert max(bound.relative_gap for bound in bounds) <= tol
+    assert visits.min() >= M
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    fits = _given(classes(*rows(), 1.0, "hinge", "free"), 1e-3)
+    for place in (2, 9, 10, 11):
+        given = list(fits)
+        given[place] = np.ascontiguousarray(given[place][..., 1:])
+        with pytest.raises(ValueError, match="do not fit"):
+            _core.descent_batch(*given)
+
+
+def _given(many, tol):
+    """What the core is given, with arrays that it writes at the end."""
+    order = N + (many.intercept != "none")
+    form = not many.loss.is_bounded, INTERCEPTS[many.intercept]
+    arrays = np.zeros((2, M)), np.zeros((2, order)), np.zeros(2, np.int64)
+    core = linalg.in_core(many.X), many.y, many.C, *form
+    return *core, tol, 100 * M, 1, lambda: False, *arrays
+
+
+class TestEstimators:
+    """Which fits take it, and what goes on where it gives up."""
+
+    def test_sparse_rows_with_a_small_c_take_it(self):
+        X, target = rows()
+        group = np.digitize(target, [-0.3, 0.3])
+        for model in (LinearSVC(), LinearSVC(loss="hinge"), LinearSVR(C=0.1)):
+            y = target if isinstance(model, LinearSVR) else group
+            found = model.fit(X, y)
+            assert {one.solver for one in found.solutions_} == {"batch"}
+            assert found.dual_gap_ <= model.tol
+            assert found.solution_.extras["updates"] > 0.0
+            assert "few entries" in found.solution_.reason
+            slow = model.set_params(solver="coordinate_descent").fit(X, y)
+            close = {"rel": 2e-4}
+            assert found.solution_.certificate.primal == pytest.approx(
+                slow.solution_.certificate.primal, **close
+            )
+
+    def test_weights_of_zero_are_left_out(self):
+        X, target = rows()
+        y, weights = target > 0, (np.arange(M) % 3 > 0).astype(float)
+        found = LinearSVC(loss="hinge").fit(X, y, sample_weight=weights)
+        kept = LinearSVC(loss="hinge").fit(X[weights > 0], y[weights > 0])
+        assert found.solution_.solver == "batch"
+        assert not found.solution_.alpha[weights == 0].any()
+        np.testing.assert_array_equal(found.coef_, kept.coef_)
+
+    def test_what_is_given_up_goes_on_by_another_method(self, monkeypatch):
+        X, target = rows(m=700, n=600)
+        monkeypatch.setattr("widemargin.solvers.linear.batch.MOST_VISITS", 2)
+        names = []
+        run = auto.run
+        monkeypatch.setattr(
+            auto, "run", lambda *a, **k: names.append(a[1].solver.name) or run(*a, **k)
+        )
+        found = LinearSVR(C=0.3).fit(X, target)
+        assert found.dual_gap_ <= found.tol
+        assert found.solution_.reason.startswith("after batch got no further")
+        assert names == ["interior_point"]
+
+    def test_a_path_goes_on_from_the_last_answer(self):
+        X, target = rows(m=700, n=900)
+        given = {"Cs": [0.1, 0.11], "loss": "hinge"}
+        _, models, gaps = linear_svc_path(X, target > 0, **given)
+        alone = LinearSVC(C=0.11, loss="hinge").fit(X, target > 0)
+        visits = [m.solution_.extras["updates"] for m in (models[1], alone)]
+        assert gaps.max() <= 1e-4
+        assert visits[0] < visits[1]
+
+    def test_limits_on_iterations_go_elsewhere(self):
+        X, target = rows()
+        found = LinearSVC(max_iter=100).fit(X, target > 0)
+        assert found.solution_.solver == "coordinate_descent"
+
+    def test_memory_limit_counts(self, monkeypatch):
+        X, target = rows()
+        monkeypatch.setattr(engine_choice, "has_room", lambda *given: False)
+        monkeypatch.setattr(engine_choice, "MOST_LINEAR", 0)
+        found = LinearSVC().fit(X, target > 0)
+        assert found.solution_.solver == "coordinate_descent"
