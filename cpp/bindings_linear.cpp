@@ -31,8 +31,7 @@ bool newton_batch(const Matrix<const double>& X, const Matrix<const double>& y,
                   const Array<std::int64_t>& steps, int simd,
                   const std::optional<Matrix<const double>>& q, double digits) {
   const widemargin::DenseView<double> rows{X.data(), X.shape(0), X.shape(1)};
-  const auto all =
-      linear_problems(rows, X.shape(0), y, C, squared, intercept, alpha, v, steps, q);
+  const auto all = linear_problems(rows, X.shape(0), y, C, squared, intercept, alpha, v, steps, q);
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
   Question question{stop};
   {
@@ -50,8 +49,7 @@ bool descent_batch(const widemargin::Csr& X, const Matrix<const double>& y,
                    const Matrix<double>& alpha, const Matrix<double>& v,
                    const Array<std::int64_t>& visits, int simd,
                    const std::optional<Matrix<const double>>& q, std::uint64_t seed) {
-  const auto all =
-      linear_problems(X, X.rows(), y, C, squared, intercept, alpha, v, visits, q);
+  const auto all = linear_problems(X, X.rows(), y, C, squared, intercept, alpha, v, visits, q);
   Question question{stop};
   {
     const nb::gil_scoped_release release;
@@ -67,8 +65,8 @@ void bind_linear(nb::module_& m) {
   const auto bind = [&m](const char* name, auto function, auto last) {
     m.def(name, function, "X"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "squared"_a,
           "intercept"_a, "tol"_a, "most"_a, "threads"_a, "stop"_a, "alpha"_a.noconvert(),
-          "v"_a.noconvert(), "steps"_a.noconvert(), "simd"_a = -1,
-          "q"_a.noconvert() = nb::none(), last);
+          "v"_a.noconvert(), "steps"_a.noconvert(), "simd"_a = -1, "q"_a.noconvert() = nb::none(),
+          last);
   };
   bind("newton_batch", &newton_batch, "digits"_a = std::numeric_limits<double>::infinity());
   bind("descent_batch", &descent_batch, "seed"_a = 0);

@@ -11,8 +11,8 @@
 
 namespace widemargin {
 
-// visits[t]: of rows, by problem t, which draws their order by the seed. Each begins at its alpha, and
-// at its v where the intercept is free; what is not begun before `stop` says yes stays there.
+// visits[t]: of rows, by problem t, which draws their order by the seed. Each begins at its alpha,
+// and at its v where the intercept is free; what is not begun before `stop` says yes stays there.
 void descent_batch(Simd level, const LinearProblems<Csr>& problems, const LinearLimits& limits,
                    std::uint64_t seed, std::span<std::int64_t> visits);
 

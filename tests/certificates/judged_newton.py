@@ -1,7 +1,8 @@
 """Drawn linear cases as problems that are solved in one call, judged one by one.
 
 Two problems over the same rows: the labels, and others by chance; a fifth of the cases
-has sparse rows, for another method. Points beside the answers are judged, too. ``judge_newton(seed, number)`` is one case again.
+has sparse rows, for another method. Points beside the answers are judged, too.
+``judge_newton(seed, number)`` is one case again.
 """
 
 import time

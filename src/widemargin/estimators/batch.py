@@ -84,8 +84,8 @@ def _linear_batch(training: Training) -> dict[int, Solution]:
     if suits_newton(training, m):
         return dict(enumerate(_by_newton(training) or []))
     found = {}
-    if suits_descent(training):
-        found = dict(enumerate(_by_descent(training, starts)))
+    if visits := suits_descent(training):
+        found = dict(enumerate(_by_descent(training, visits, starts)))
         chosen = [k for k, one in found.items() if one.status is Status.STALLED]
     if chosen and may_take and suits_products(training, m):
         found |= solve_by_products(training, chosen)
@@ -147,12 +147,13 @@ def _by_newton(training: Training) -> list[Solution] | None:
     return _newton(training, rows.in_memory(), *_labels_and_weights(training))
 
 
-def _by_descent(training: Training, starts: Any) -> list[Solution]:
-    """The same by coordinate descent, from where they start; some may be stalled."""
+def _by_descent(training: Training, visits: float, starts: Any) -> list[Solution]:
+    """The same by so many visits of coordinate descent; some may be stalled."""
     X: Any = training.rows.in_memory()
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    return _solve_many(training, X, *_labels_and_weights(training), starts)
+    how = {"visits": visits, "starts": starts}
+    return _solve_many(training, X, *_labels_and_weights(training), **how)
 
 
 def _labels_and_weights(training: Training) -> tuple[Vector, Vector]:
@@ -170,7 +171,13 @@ def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] 
 
 
 def _solve_many(
-    training: Training, X: Any, y: Vector, C: Vector, starts: Any = None
+    training: Training,
+    X: Any,
+    y: Vector,
+    C: Vector,
+    *,
+    visits: float = 0.0,
+    starts: Any = None,
 ) -> list[Solution]:
     """The solutions of labels y (t, m) of rows X, of which some may have no weight."""
     q, kept = training.recipe.q, C > 0.0
@@ -188,6 +195,7 @@ def _solve_many(
         training.limits,
         threads,
         to_digits=training.recipe.to_digits,
+        visits=visits,
         seed=training.seed or 0,
         starts=points,
     )

@@ -5,7 +5,7 @@ linear in their columns by Newton's method on the columns, or by the products of
 """
 
 import dataclasses
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -48,9 +48,9 @@ MOST_WIDE, WIDE_SHARE = 3_000, 0.5
 # (300 x 300 and 500 x 400, C = 1, 100 and 1e4: 6 to 12 ms, not 7 to 150; 1,500 x 1,000
 # 40 to 80, not 650 to 990; 300 x 1,000 20 and 10.)
 FEW_SQUARES, SQUARES_SHARE = 200, 2
-# Entries of sparse rows, of all problems together, up to which coordinate descent takes
-# these all at once.
-MOST_STORED = 100_000_000
+# Entries of sparse rows, times the problems of more than one, up to which coordinate
+# descent takes these all at once; and of one alone.
+MOST_STORED, MOST_STORED_ALONE = 100_000_000, 500_000
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -108,23 +108,22 @@ def suits_newton(training: Training, m: int) -> bool:
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
 
 
-def suits_descent(training: Training) -> bool:
-    """Whether coordinate descent takes the problems of sparse rows, all at once."""
+def suits_descent(training: Training) -> float:
+    """Visits of coordinate descent for problems of sparse rows; 0 where others suit."""
+    if training.tasks[0].negative is not None:  # pairs have rows of their own
+        return 0.0
     rows, t = training.rows, len(training.tasks)
-    X, (m, n) = rows.in_memory(), rows.shape
-    if (
-        not sparse.issparse(X)
-        or t * X.nnz > MOST_STORED
-        or not has_room(training, m, t)
-    ):
-        return False
+    X: Any = rows.in_memory()
+    m, n = rows.shape
+    most = MOST_STORED if t > 1 else MOST_STORED_ALONE
+    if not sparse.issparse(X) or t * X.nnz > most or not has_room(training, m, t):
+        return 0.0
     is_class, (loss, intercept) = training.recipe.q is None, form(training)
-    kappa = float(np.mean(training.C)) * (
-        _mean_square(training) + (intercept != "none")
-    )
-    forms = loss.is_bounded, is_class, True
-    m_of_problem = m if is_class else 2 * m
-    return auto.Facts(m_of_problem, m, n, rows.density, kappa, *forms).descends
+    square = _mean_square(training) + (intercept != "none")
+    kappa = float(np.mean(training.C)) * square
+    places, forms = m if is_class else 2 * m, (loss.is_bounded, is_class, True)
+    facts = auto.Facts(places, m, n, rows.density, kappa, *forms)
+    return facts.visits if facts.descends else 0.0
 
 
 def _mean_square(training: Training) -> float:
@@ -224,6 +223,8 @@ def _size_hindrance(training: Training) -> str | None:
         is_paired = training.tasks[0].negative is not None
         t = 1 if is_paired else len(training.tasks)
         return None if has_room(training, most, t) else ROUGH
+    if suits_descent(training):
+        return None
     if suits_products(training, most):
         chosen = list(range(len(training.tasks)))
         return None if memory_for_products(training, chosen) > 0 else ROUGH

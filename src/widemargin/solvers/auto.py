@@ -58,10 +58,10 @@ HINGE_ROWS, TARGET_ROWS = 15, 8
 SPARSE_COLUMNS, SPARSE_FEW = 256, 200.0
 # Such rows with no more columns than WIDE, up to so many rows a column: an interior
 # point needs 6 to 18 factors where the augmented Lagrangian needs 40 to 200. (Hinge,
-# 1,000 to 20,000 rows of 10 to 100 entries, 300 to 1,400 columns, kappa from 1 to 1,000:
-# targets 0.12 to 1.0 of its time, classes 0.3 to 1.0; classes with less than INSIDE_CLASS
-# rows a column 1.5 to 6 times; 25 and 50 rows a column 1.2 to 2.2.) Targets with a
-# kappa above DESCENT_MANY take descent 100 visits of a row and more.
+# 1,000 to 20,000 rows of 10 to 100 entries, 300 to 1,400 columns, kappa from 1 to
+# 1,000: targets 0.12 to 1.0 of its time, classes 0.3 to 1.0; classes with less than
+# INSIDE_CLASS rows a column 1.5 to 6 times; 25 and 50 rows a column 1.2 to 2.2.)
+# Targets with a kappa above DESCENT_MANY take descent 100 visits of a row and more.
 INSIDE_ROWS, INSIDE_CLASS = 20, 2
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
@@ -198,6 +198,14 @@ class Facts(NamedTuple):
         return self.is_sparse and self.n <= WIDE and few and self.is_in_memory
 
     @property
+    def visits(self) -> float:
+        """Visits, in units of m, after which coordinate descent gives up."""
+        if self.is_bounded:
+            return WIDE_UPDATES if self.n > WIDE or self.is_sparse else MOST_UPDATES
+        least = SPARSE_UPDATES * math.sqrt(self.kappa) if self.is_sparse else 0.0
+        return max(SQUARED_UPDATES, least)
+
+    @property
     def size(self) -> str:
         """The size in words."""
         return f"{self.samples:,} rows x {self.n:,} features"
@@ -219,10 +227,8 @@ def _for_bounded(facts: Facts) -> ChosenSolver:
     reason = (
         "Newton's method on the rows near the margin needs few sweeps, whatever C is"
     )
-    visits, sweeps = MOST_UPDATES, MOST_SWEEPS
-    if n > WIDE:
-        visits, sweeps = WIDE_UPDATES, WIDE_SWEEPS
-    reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps(sweeps)),)
+    enough = _after_sweeps(WIDE_SWEEPS if n > WIDE else MOST_SWEEPS)
+    reserves: tuple[Reserve, ...] = (Reserve(last, enough),)
     if n > WIDE and facts.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
@@ -231,13 +237,13 @@ def _for_bounded(facts: Facts) -> ChosenSolver:
         reason = "it needs few iterations on sparse rows with so many columns"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY
     if facts.is_sparse:
-        most, visits = _for_sparse(facts, most), WIDE_UPDATES
+        most = _for_sparse(facts, most)
     elif n > WIDE:
         most = DESCENT_WIDE
     few_rows = n > WIDE or m < DESCENT_ROWS * n
     # By sweeps of files descent takes many times as many.
     if kappa <= most and few_rows and facts.is_in_memory:
-        reserves = (Reserve(newton, _after_updates(visits)), *reserves)
+        reserves = (Reserve(newton, _after_updates(facts.visits)), *reserves)
         return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
     return ChosenSolver(newton, f"because {reason} ({facts.size})", reserves)
 
@@ -258,16 +264,15 @@ def _for_sparse(facts: Facts, tall: float) -> float:
 def _for_unbounded(facts: Facts) -> ChosenSolver:
     n, kappa, newton = facts.n, facts.kappa, ActiveSet()
     last = Reserve(InteriorPoint(), _never)
-    most, visits = SQUARED_WIDE if n > WIDE else SQUARED_MANY, SQUARED_UPDATES
+    most = SQUARED_WIDE if n > WIDE else SQUARED_MANY
     if facts.is_sparse:
         samples, is_target = facts.samples, not facts.is_class
         most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
         if samples >= SQUARED_ROWS * n:
             few = n <= MANY and is_target
             most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
-        visits = max(visits, SPARSE_UPDATES * math.sqrt(kappa))
     if (n > MANY or facts.is_sparse) and kappa <= most and facts.is_in_memory:
-        reserves = (Reserve(newton, _before_updates(visits)), last)
+        reserves = (Reserve(newton, _before_updates(facts.visits)), last)
         return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
     reason = "because Newton's method on the active rows takes few sweeps"
     return ChosenSolver(newton, f"{reason} ({facts.size})", (last,))

@@ -28,9 +28,8 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 Vector = NDArray[np.float64]
 
 NAME = "batch"
-# Newton steps of a problem after which it is given up. Everyday sets take 2 to 50. And
-# visits of coordinate descent, in units of the rows.
-MOST_STEPS, MOST_VISITS = 300, 100
+# Newton steps of a problem after which it is given up. Everyday sets take 2 to 50.
+MOST_STEPS = 300
 # Entries of all matrices together that are worth a second thread. Fits of digits took
 # 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
 # 0.76 times at 1,090,000, on two cores that had other work too.
@@ -46,6 +45,7 @@ def solve_many_linear(
     threads: int,
     *,
     to_digits: bool = False,
+    visits: float = 200.0,
     seed: int = 0,
     starts: tuple[Vector, Vector] | None = None,
 ) -> list[Solution]:
@@ -59,6 +59,7 @@ def solve_many_linear(
     to_digits : bool
         Whether few rows are solved to the last digits of float64, if these allow it.
         Not of sparse rows.
+    visits : float, in units of m, after which sparse rows are given up
     seed : int, of the order of sparse rows
     starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
         Dual variables of sparse rows, and free intercepts, to begin at.
@@ -99,7 +100,7 @@ def solve_many_linear(
 
     if sparse.issparse(core.X):
         rows = linalg.in_core(core.X)
-        interrupted = run(_core.descent_batch, rows, MOST_VISITS * m, seed=seed)
+        interrupted = run(_core.descent_batch, rows, int(visits * m), seed=seed)
     else:
         digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
         interrupted = run(_core.newton_batch, core.X, MOST_STEPS, digits=digits)
