@@ -163,7 +163,7 @@ def test_too_many_visits_leave_what_there_is():
 
 
 def test_no_time_leaves_zero_with_bounds():
-    many = classes(*rows(m=3_000), 1e6, "hinge", "free")
+    many = classes(*rows(m=20_000), 1e6, "hinge", "free")
     for one in solve_many_linear(many, Limits(tol=1e-9, time_limit=1e-9), 1):
         assert one.status is Status.TIME_LIMIT
         assert np.isfinite(one.certificate.gap)
@@ -173,7 +173,7 @@ def test_ctrl_c_keeps_what_is_there(monkeypatch):
     def pressed(deadline):
         raise KeyboardInterrupt
 
-    many = classes(*rows(m=3_000), 1e6, "hinge", "free")
+    many = classes(*rows(m=20_000), 1e6, "hinge", "free")
     monkeypatch.setattr(Deadline, "left", property(pressed))
     monkeypatch.setattr(Limits, "is_late", False)
     found = solve_many_linear(many, Limits(tol=1e-9, time_limit=100.0), 1)
