@@ -86,6 +86,10 @@ class BestSoFar(ABC):
     def answer(self, tol: float) -> Answer:
         """The best point, feasible, on the original problem, with its certificate."""
 
+    def rehearsed(self, tol: float) -> tuple[Answer | None, float]:
+        """An answer to keep, or what takes a share of its time; and this share."""
+        return self.answer(tol), 1.0
+
     def untried(self, tol: float) -> Answer:
         """The answer of a run that there was no time to begin."""
         return self.answer(tol)
@@ -269,6 +273,12 @@ class Best(BestSoFar):
         found = problem.answer(self._lift.alpha_up(alpha), v, tol)
         return Answer(*found, rho=problem.proved_rho)
 
+    def rehearsed(self, tol: float) -> tuple[Answer | None, float]:
+        """Of a kernel problem a share: the point will be another one in the end."""
+        if not isinstance(self.core, KernelProblem):
+            return super().rehearsed(tol)
+        return None, self.core.rehearse(self.alpha())
+
     def untried(self, tol: float) -> Answer:
         """The answer zero: anything else would need the data."""
         return self.zero()
@@ -310,11 +320,19 @@ class Best(BestSoFar):
         return Answer(alpha, *problem.split(v), bounds)
 
     def unproved(self) -> Answer:
-        """The best model, which the steps found better than zero, with no bounds."""
-        problem = self._problem
-        if self.core.couples:
-            return self.zero()
-        w, b = self.model()
+        """The best model, which the steps found better than zero, with no bounds.
+
+        Of a kernel problem with its dual variables, which say the same, and the bounds
+        of no function, if the steps have found its objective below that.
+        """
+        problem, (w, b), zero = self._problem, self.model(), self.zero()
+        if isinstance(problem, KernelProblem):
+            if self.primal > zero.certificate.primal:
+                return zero
+            state = problem.dual_state(self._lift.alpha_up(self.alpha()))
+            problem.repair(state)
+            w = problem.spread(problem.signs * state.alpha)
+            return Answer(problem.gather(state), w, b, zero.certificate)
         bounds = Certificate(np.inf, problem.zero_dual, problem.scale)
         return Answer(problem.zeros(), w, b, bounds)
 
