@@ -165,8 +165,8 @@ class _Driver:
 
         Where an answer takes longer than the grace, the run ends earlier by the rest.
         """
-        deadline = self._deadline
-        if deadline is None or self._rehearsed or not self.best.is_model:
+        deadline, done = self._deadline, self._rehearsed or self._kept is not None
+        if deadline is None or done or not self.best.is_model:
             return
         if self._is_slow or not deadline.passed(SHARE):  # slow: there is a reserve
             return
