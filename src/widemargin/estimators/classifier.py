@@ -43,7 +43,7 @@ from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS, Problem
-from widemargin.solution import Solution, Status, first_of
+from widemargin.solution import NOT_CONVEX, Solution, Status, first_of
 from widemargin.solvers.driver.checkpoint import Checkpoint
 
 
@@ -305,7 +305,7 @@ def tell_ends(solutions: Sequence[Solution]) -> None:
     is_convex = all(s.is_convex for s in solutions)
     told = max(raised, key=_gap) if raised else _told(solutions)
     unsolved = sum(s.status is not Status.SOLVED for s in solutions)
-    if unsolved and len(solutions) > 1:
+    if unsolved and len(solutions) > 1 and told.message != NOT_CONVEX:
         count = f"{unsolved} of {len(solutions)} binary problems are not solved."
         told = dataclasses.replace(told, message=f"{count} The worst: {told.message}")
     tell_end(told, is_convex)

@@ -230,12 +230,6 @@ class KernelProblem(Problem):
         dual, under = self.lower_bound(c, f)
         return Certificate(primal, dual, self.scale, over + under)
 
-    @property
-    def zero_certificate(self) -> Certificate:
-        """The bounds of no function, or a little more."""
-        primal = rounding.at_zero(self.zero_objective, self.shape[0])
-        return Certificate(primal, self.zero_dual, self.scale)
-
     def or_zero(self, bounds: Certificate) -> Certificate:
         """Bounds of the optimum that prove no less than no function does.
 

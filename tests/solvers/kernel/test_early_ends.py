@@ -162,6 +162,20 @@ def test_time_for_the_certificate_is_foreseen(monkeypatch, seconds, limit):
     assert_proved(solution, problem)
 
 
+def test_no_time_is_kept_for_a_certificate_that_would_take_too_long(monkeypatch):
+    clock = Clock(monkeypatch, 8.0)
+    problem, begin = problem_of(C=1e4), clock.now
+    solver = SlowSteps(clock, working_set=8)
+    solution = solve(problem, solver, tol=1e-9, time_limit=6.0)
+    assert clock.now - begin <= 6.0 + GRACE + 2.0
+    last = solution.trace[-1]
+    assert last.seconds >= 5.5
+    monkeypatch.undo()
+    again = problem.certify(solution.alpha, solution.w, solution.b)
+    assert again.primal == pytest.approx(last.best_primal, rel=1e-2)
+    assert solution.certificate.dual == 0.0
+
+
 @pytest.mark.parametrize("kind", ["free", "none", "squared_hinge", "equal rows"])
 def test_without_any_time_the_best_point_is_kept(monkeypatch, kind):
     """It was zero, of which nothing was known either."""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
-from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.conditioning import KernelLift, conditioned
@@ -315,9 +314,7 @@ class Best(BestSoFar):
         """The answer zero, whose bounds, sum C and 0, need no look at the data."""
         problem = self._problem
         alpha, v = problem.zeros(), np.zeros(problem.order)
-        primal = at_zero(problem.zero_objective, problem.shape[0])
-        bounds = Certificate(primal, problem.zero_dual, problem.scale)
-        return Answer(alpha, *problem.split(v), bounds)
+        return Answer(alpha, *problem.split(v), problem.zero_certificate)
 
     def unproved(self) -> Answer:
         """The best model, which the steps found better than zero, with no bounds.
@@ -325,14 +322,15 @@ class Best(BestSoFar):
         Of a kernel problem with its dual variables, which say the same, and the bounds
         of no function, if the steps have found its objective below that.
         """
-        problem, (w, b), zero = self._problem, self.model(), self.zero()
+        problem, (w, b) = self._problem, self.model()
         if isinstance(problem, KernelProblem):
-            if self.primal > zero.certificate.primal:
-                return zero
+            bounds = problem.zero_certificate
+            if self.primal > bounds.primal:
+                return self.zero()
             state = problem.dual_state(self._lift.alpha_up(self.alpha()))
             problem.repair(state)
             w = problem.spread(problem.signs * state.alpha)
-            return Answer(problem.gather(state), w, b, zero.certificate)
+            return Answer(problem.gather(state), w, b, bounds)
         bounds = Certificate(np.inf, problem.zero_dual, problem.scale)
         return Answer(problem.zeros(), w, b, bounds)
 

@@ -39,7 +39,7 @@ Vector = NDArray[np.float64]
 
 # The share of the time limit after which an answer with its certificate is rehearsed,
 # or made, to be kept if there is no time for a later answer; and how many times as long
-# the later one may take. No more time than the other share is left for that.
+# the later one may take. The other share of the time is the most that is kept for it.
 SHARE, LONGER = 0.5, 1.5
 # Sweeps that a simple answer takes, one or two, with time to spare. Where they take
 # longer than the grace, so much of the time is kept for it. And those of the best one.
@@ -177,8 +177,9 @@ class _Driver:
         else:
             with np.errstate(all="ignore"), ONE_BLAS_THREAD:
                 self._kept, share = self.best.rehearsed(self.limits.tol)
-            seconds = LONGER * (before - deadline.left) / share
-            self._answered = min(seconds, GRACE + deadline.left)
+            seconds, most = (before - deadline.left) / share, GRACE + deadline.left
+            if seconds <= most:  # else nothing can be proved in time
+                self._answered = min(LONGER * seconds, most)
         self._reserve()
 
     def _reserve(self) -> None:
