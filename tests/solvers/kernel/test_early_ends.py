@@ -21,6 +21,7 @@ from widemargin.problems.scores import PARTS, Sums
 from widemargin.report.course import convergence
 from widemargin.solvers import IRWLS
 from widemargin.solvers.driver import limits
+from widemargin.solvers.driver.best import Best
 from widemargin.system import deadline
 from widemargin.system.deadline import GRACE, Deadline, OutOfTime, until
 
@@ -197,6 +198,23 @@ def test_without_any_time_the_best_point_is_kept(monkeypatch, kind):
     assert solution.certificate.dual == 0.0
     words = "Stopped by max_iter=30 before anything useful was proved"
     assert solution.message.startswith(words)
+
+
+def test_a_step_whose_point_there_was_no_time_to_keep_is_not_recorded(monkeypatch):
+    """Its best values were NaN, the last ones of the trace."""
+    offer, offered = Best.offer, []
+
+    def ends(best, *point):
+        offered.append(point)
+        if len(offered) == 6:
+            raise OutOfTime
+        offer(best, *point)
+
+    monkeypatch.setattr(Best, "offer", ends)
+    solution = solve(problem_of(), SOME, tol=1e-8, time_limit=1e6)
+    assert solution.status == "time_limit"
+    assert len(solution.trace) == 5
+    assert np.isfinite(solution.trace.column("best_primal")).all()
 
 
 def test_scores_that_there_was_time_for_stay():

@@ -178,7 +178,7 @@ class _Driver:
             with np.errstate(all="ignore"), ONE_BLAS_THREAD:
                 self._kept, share = self.best.rehearsed(self.limits.tol)
             seconds, most = (before - deadline.left) / share, GRACE + deadline.left
-            if seconds <= most:  # else nothing can be proved in time
+            if seconds <= LONGER * most:  # else hardly anything can be proved in time
                 self._answered = min(LONGER * seconds, most)
         self._reserve()
 
@@ -335,12 +335,12 @@ class _Driver:
                 seconds = step.seconds - last.seconds
                 self._sweep = seconds / (step.sweeps - last.sweeps)
                 self._reserve()
-        self.trace.append(step)
         v, state = self._point = step.point()
         self.best.offer(v, state, step.primal, step.dual)
         step.primal, step.dual = map(self.best.value, (step.primal, step.dual))
         step.best_primal, step.best_dual = self.best.primal, self.best.dual
         step.at = self.best.point(v, state)
+        self.trace.append(step)  # not before: the time may end while its point is kept
         if math.isnan(step.primal) or math.isnan(step.dual):
             raise FloatingPointError("the bounds of a step are not numbers")
 
