@@ -92,9 +92,23 @@ _HEADS = {
 }
 
 
-def head_of(status: Status | str) -> str:
-    """How a fit has ended, as a sentence begins that goes on with its gap."""
-    return _HEADS.get(Status(status), f"Stopped ({status}) at")
+# The relative gap of zero in classification: from there on nothing useful is proved.
+UNPROVED = 1.0
+
+
+def reached(gap: float, tol: float) -> str:
+    """How far a fit came that did not get to ``tol``: what follows "Stopped"."""
+    if gap < UNPROVED:
+        return f"at a relative gap of {gap:.1e} (asked: {tol:.0e})"
+    return f"before anything useful was proved (asked: a relative gap of {tol:.0e})"
+
+
+def ended(status: Status | str, gap: float, tol: float) -> str:
+    """How a fit has ended, and with which gap: what a sentence begins with."""
+    head = _HEADS.get(Status(status))
+    if head is None:
+        return f"Stopped ({status}) {reached(gap, tol)}"
+    return f"{head} a relative gap of {gap:.1e} (asked: {tol:.0e})"
 
 
 # Said where a solver has met negative curvature, whatever the gap.
@@ -186,9 +200,12 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        Upper bound: the objective P of (w, b), and what rounding may hide. 0 where that
-        is above 0, the objective of w = 0: of nu machines that find no margin.
-    dual : float, lower bound: the objective D of alpha, less what rounding may add
+        Upper bound: the objective P of (w, b), and what rounding may hide. That of w =
+        0, with a kernel, where this is less: nu machines that find no margin have 0,
+        and fits that ended early what is proved without their scores.
+    dual : float
+        Lower bound: the objective D of alpha, less what rounding may add. That of alpha
+        = 0 in the same way.
     scale : float
         Floor of ``|P|`` in the relative gap, for smallest enclosing balls, regressions
         and nu machines, whose optimum may be zero. 0 for classification.
@@ -457,16 +474,15 @@ class Solution:
             return _summary(self.together, self.tol)
         gap = self.certificate.relative_gap
         # skops keeps the text of the status.
-        head = head_of(self.status)
+        head = ended(self.status, gap, self.tol)
         if not self.is_convex:
-            head = _NO_PROOF
+            head = f"{_NO_PROOF} a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
         known = hasattr(self, "alpha")
         vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
         if self.at_bound is not None:
             vectors += f" ({self.at_bound:,} at the bound)"
         return (
-            f"{head} a relative gap of {gap:.1e} (asked: {self.tol:.0e}) in "
-            f"{_seconds(self.seconds)} by {self.solver}, {self.reason}.\n"
+            f"{head} in {_seconds(self.seconds)} by {self.solver}, {self.reason}.\n"
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
             f"support vectors {vectors}  iterations {self.trace[-1].iteration}"

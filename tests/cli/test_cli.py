@@ -93,12 +93,12 @@ def test_options_reach_the_estimator(here, capsys):
 
 def test_not_solved_is_exit_status_1_with_a_usable_model(here, capsys):
     assert (
-        main(["train", "train.svm", "m.wm", "--max-iter", "4", "--test", "test.svm"])
+        main(["train", "train.svm", "m.wm", "--max-iter", "6", "--test", "test.svm"])
         == 1
     )
     out = capsys.readouterr().out
     assert "Stopped (max_iter) at a relative gap of" in out
-    assert "Stopped by --max-iter 4" in out
+    assert "Stopped by --max-iter 6" in out
     assert load_model("m.wm").meta["status"] == "max_iter"
 
 

@@ -245,11 +245,11 @@ def test_probabilities_by_calibration(binary):
 def test_not_solved_is_a_warning_with_a_number_and_advice(binary):
     X, y = binary
     with pytest.warns(
-        ConvergenceWarning, match=r"max_iter=3 at a relative gap of .*Raise max_iter"
+        ConvergenceWarning, match=r"max_iter=7 at a relative gap of .*Raise max_iter"
     ):
-        clf = LinearSVC(max_iter=3).fit(X, y)
+        clf = LinearSVC(max_iter=7).fit(X, y)
     assert clf.status_ == "max_iter"
-    assert clf.n_iter_ == 3
+    assert clf.n_iter_ == 7
     assert clf.predict(X).shape == y.shape
 
 

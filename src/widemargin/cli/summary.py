@@ -20,7 +20,7 @@ from widemargin.models.schemes import PAIRED
 from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
-from widemargin.solution import head_of
+from widemargin.solution import ended
 
 
 def report_training(
@@ -263,11 +263,10 @@ def _lines(
     if len(classifier.solutions_) == 1:
         lines.append(str(classifier.solution_))
     else:
+        end = ended(facts["status"], facts["relative_gap"], facts["tol"])
         lines += [
             f"{len(classifier.solutions_)} problems, {_against(classifier)}: "
-            f"{head_of(facts['status']).lower()} a relative gap of "
-            f"{facts['relative_gap']:.1e} "
-            f"(asked: {facts['tol']:.0e}) by {facts['solver']}.",
+            f"{end[0].lower()}{end[1:]} by {facts['solver']}.",
         ]
         if "support_vectors" in facts:
             lines.append(f"support vectors {facts['support_vectors']:,}")

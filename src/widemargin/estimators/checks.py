@@ -23,7 +23,7 @@ from widemargin.estimators import objects
 from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker, is_integer
 from widemargin.problems.base import Problem
-from widemargin.solution import NOT_CONVEX, Status
+from widemargin.solution import NOT_CONVEX, UNPROVED, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.kernel import batch
@@ -323,7 +323,14 @@ def _take_fitted(estimator: Any) -> dict[str, Any]:
 def tell_end(end: Any, is_convex: bool) -> None:
     """Raise or warn where what ended (``status``, ``message``) is not solved."""
     if end.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+        gap = end.certificate.relative_gap
+        proof = f"its relative gap is {gap:.1e}"
+        if gap >= UNPROVED:
+            proof = "nothing useful was proved of it"
+        raise KeyboardInterrupt(
+            "Ctrl-C ended the fit: the estimator has the best model so far, and "
+            f"{proof}. Use it as after any fit, or call fit again, which starts afresh."
+        )
     if end.status is Status.OUT_OF_MEMORY:
         raise MemoryError(end.message)
     # What NOT_CONVEX says is said once.

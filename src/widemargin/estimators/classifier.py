@@ -1,5 +1,6 @@
 """What the classifiers share: labels in, a plan carried out, predictions out."""
 
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -42,7 +43,7 @@ from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS, Problem
-from widemargin.solution import Solution, Status, first_of
+from widemargin.solution import NOT_CONVEX, Solution, Status, first_of
 from widemargin.solvers.driver.checkpoint import Checkpoint
 
 
@@ -283,7 +284,12 @@ def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:
 
 def _worst(solutions: Sequence[Solution]) -> Solution:
     """The solution with the largest gap."""
-    return max(solutions, key=lambda s: s.certificate.relative_gap)
+    return max(solutions, key=_gap)
+
+
+def _gap(solution: Solution) -> float:
+    """The relative gap of a solution."""
+    return solution.certificate.relative_gap
 
 
 def _told(solutions: Sequence[Solution]) -> Solution:
@@ -297,4 +303,9 @@ def tell_ends(solutions: Sequence[Solution]) -> None:
     first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
     raised = [s for status in first for s in solutions if s.status is status]
     is_convex = all(s.is_convex for s in solutions)
-    tell_end((raised or [_told(solutions)])[0], is_convex)
+    told = max(raised, key=_gap) if raised else _told(solutions)
+    unsolved = sum(s.status is not Status.SOLVED for s in solutions)
+    if unsolved and len(solutions) > 1 and told.message != NOT_CONVEX:
+        count = f"{unsolved} of {len(solutions)} binary problems are not solved."
+        told = dataclasses.replace(told, message=f"{count} The worst: {told.message}")
+    tell_end(told, is_convex)

@@ -16,7 +16,7 @@ from widemargin.estimators.batch import (
 from widemargin.estimators.engine_choice import refuse_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
-from widemargin.solution import Solution, Status
+from widemargin.solution import Solution, Status, Trace
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import unsolved
@@ -142,11 +142,12 @@ def _solve_in_turn(
             tell(training, k, solution)
         elif _is_start(training, solution):
             starts[k] = solution
-    end = training.limits.end or np.inf
+    end, last = training.limits.end or np.inf, -1
 
     def waiting() -> list[int]:
         """Problems that have no answer, or one that a limit has ended."""
         late = [k for k in found if found[k].status is Status.TIME_LIMIT]
+        late = [k for k in late if k != last]  # which had all that was left
         return [*late, *(k for k in range(len(sizes)) if k not in found)]
 
     while some := waiting():
@@ -159,12 +160,26 @@ def _solve_in_turn(
             until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
             one = dataclasses.replace(training, starts=starts).limited(until=until)
             new = _solve_or_skip(one, k, saved[k], training.rows)
+            last = k
             if k in before and training.recipe.solver != BATCH:  # said there already
                 new = _after_batch(new)
             if k in found and _is_worse(new, found[k]):
                 new = found[k]  # there was no time to take it up
+            elif k in found and starts[k] is found[k]:
+                new = _joined(found[k], new)
             found[k] = starts[k] = new
     return [found[k] for k in range(len(sizes))]
+
+
+def _joined(first: Solution, then: Solution) -> Solution:
+    """A solution that went on from another one, with the trace and time of both."""
+    last = first.trace[-1]
+    for step in then.trace:
+        step.iteration += last.iteration + 1
+        step.seconds += first.seconds
+        step.sweeps += last.sweeps
+    trace, seconds = Trace([*first.trace, *then.trace]), first.seconds + then.seconds
+    return dataclasses.replace(then, trace=trace, seconds=seconds)
 
 
 def _is_start(training: Training, solution: Solution) -> bool:

@@ -118,9 +118,11 @@ class SVC(ProbabilityMixin):
         Iterations of each binary problem; None: the solver's own.
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit, without the time of callbacks; half a second more for a
-        certificate. Without time for a certificate, or for a map of low rank, the model
-        is zero. Binary problems share the time that is left, by their rows. More
-        Fourier features than can be made in this time are refused.
+        certificate, and up to half of the limit itself where it needs that. Without
+        time for a certificate the model is the best one so far, of which nothing is
+        proved; for a map of low rank, zero. Binary problems share the time that is
+        left, by their rows. More Fourier features than can be made in this time are
+        refused.
     memory_limit : int >= 16384 in bytes, or None, default=None
         For kernel values that are kept and for packed samples; None: half of the free
         memory. Also for temporary arrays of a prediction.

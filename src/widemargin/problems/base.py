@@ -32,6 +32,7 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite, read_only
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
+from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker, in_one_line
 from widemargin.problems.targets import (
     as_margins,
@@ -308,6 +309,12 @@ class Problem:
     def zero_dual(self) -> float:
         """Dual objective of alpha = 0."""
         return 0.0
+
+    @property
+    def zero_certificate(self) -> Certificate:
+        """The bounds that v = 0 and alpha = 0 prove, which take no look at the data."""
+        primal = at_zero(self.zero_objective, self.shape[0])
+        return Certificate(primal, self.zero_dual, self.scale)
 
     @property
     def scale(self) -> float:

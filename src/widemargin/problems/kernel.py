@@ -10,6 +10,7 @@ The dual point alpha has w = sum alpha_i y_i phi(x_i), so c = Y alpha, and with 
 b = sum c where it is penalized. Section 6 of the specification of IRWLS.
 """
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -26,8 +27,9 @@ from widemargin.numerics.rounding import SLACK, Heavy, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.base import KINDS, Problem
 from widemargin.problems.intercept import best_intercept
-from widemargin.problems.scores import Scores, Sums
+from widemargin.problems.scores import PARTS, Scores, Sums
 from widemargin.solution import Certificate, Step
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 
@@ -228,6 +230,18 @@ class KernelProblem(Problem):
         dual, under = self.lower_bound(c, f)
         return Certificate(primal, dual, self.scale, over + under)
 
+    def or_zero(self, bounds: Certificate) -> Certificate:
+        """Bounds of the optimum that prove no less than no function does.
+
+        Those of a point whose scores are too rough for that; others are what they are.
+        """
+        zero = self.zero_certificate
+        hidden = bounds.primal - bounds.rounding <= zero.primal
+        if not hidden or bounds.relative_gap <= zero.relative_gap:
+            return bounds
+        primal, dual = min(bounds.primal, zero.primal), max(bounds.dual, zero.dual)
+        return dataclasses.replace(bounds, primal=primal, dual=dual)
+
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
         plain, largest = self._losses_of(*f.slacks(self.signs, b, self.margins))
@@ -352,7 +366,8 @@ class KernelProblem(Problem):
         Scores are computed again in float64 where a row has alpha > 0, a loss, or could
         have one by the error that its kept score has at most. Other rows have none. In
         small problems all scores are computed again, and none where the gap is above
-        0.01. Where rounding decides whether the gap is ``tol``: in twice the precision.
+        0.01 and hardly any of it is rounding. Where rounding decides whether the gap is
+        ``tol``: in twice the precision.
         """
         state = self.dual_state(alpha)
         self.repair(state)
@@ -364,21 +379,46 @@ class KernelProblem(Problem):
             near = np.flatnonzero(self._matters(c, sums, b))
             sums = sums.replaced(near, self._twofold(c, near))
             bounds = self.prove(c, sums, b)
-        return self.gather(state), self.spread(c), b, bounds
+        return self.gather(state), self.spread(c), b, self.or_zero(bounds)
 
     def scores_for(self, c: Vector, b: float, tol: float) -> tuple[Scores, float, bool]:
         """Scores K c, the best b, and whether scores that matter are exact."""
         scores = self.scores
-        if scores is not None:
-            scores.settle()
         if scores is None or not np.array_equal(scores.c, c):
-            scores = Scores(self.columns, c)
+            scores = self._scores_of(c)
+        scores.settle()
         b = self.intercept_for(scores.values, c, b)
         exact = self.values(c, scores.values, b).is_within(max(COARSE, tol))
-        if exact:
+        if exact or self.prove(c, scores.sums(), b).hides(tol):
             self.refresh(scores, b)
             b = self.intercept_for(scores.values, c, b)
         return scores, b, exact
+
+    def _scores_of(self, c: Vector) -> Scores:
+        """Scores K c that nothing is known of.
+
+        Of float32 first, as few rows may matter; but where the time may end, all rows
+        at once in float64, which takes hardly longer.
+        """
+        if deadline.current() is None:
+            return Scores(self.columns, c)
+        scores = Scores(self.columns, np.zeros(len(c)))
+        scores.forget(c)
+        scores.refresh(np.arange(len(c)))
+        return scores
+
+    def rehearse(self, alpha: Vector) -> float:
+        """Exact scores of some of the rows, for who wants to know how long all take.
+
+        Returns
+        -------
+        float, the share of the rows
+        """
+        c = self.signs * (alpha if self.kept is None else alpha[self.kept])
+        J, m = np.flatnonzero(c), self.columns.twins or len(c)
+        rows = np.arange(0, m, PARTS)
+        self.columns.bounded(rows, J, c[J])
+        return len(rows) / m
 
     def answer_at_hand(self) -> tuple[Vector, Vector, float, Certificate] | None:
         """The current point of a run as an answer, with bounds by the scores it has.
@@ -394,7 +434,7 @@ class KernelProblem(Problem):
             return None
         c = scores.c.copy()
         b = self.intercept_for(scores.values, c, 0.0)
-        bounds = self.prove(c, scores.sums(), b)
+        bounds = self.or_zero(self.prove(c, scores.sums(), b))
         return self.gather(state), self.spread(c), b, bounds
 
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
@@ -420,8 +460,8 @@ class KernelProblem(Problem):
         rows = (rows | (work <= ALL_ROWS)) & ~scores.is_exact
         if self.columns.twins is not None:  # what one row has, the other has too
             rows = np.tile(np.logical_or(*np.split(rows, 2)), 2)
-        errors = scores.refresh(np.flatnonzero(rows))
-        scores.refreshes, scores.error = scores.refreshes + 1, errors.max(initial=0.0)
+        error = scores.refresh(np.flatnonzero(rows))
+        scores.refreshes, scores.error = scores.refreshes + 1, error
 
     @functools.cached_property
     def _roots(self) -> Vector:

@@ -17,8 +17,13 @@ from widemargin.numerics.rounding import (
     ValueBounds,
     gamma_n,
 )
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
+
+# Parts in which exact scores are made where the time may end first: those that are done
+# stay. (Each packs the rows with c != 0 again: 10 ms of 90 ms, 40,000 rows.)
+PARTS = 8
 
 
 class Sums(NamedTuple):
@@ -260,14 +265,38 @@ class Scores:
         lost = gamma_n(2) * float((np.abs(self.c) * s).sum())
         return np.asarray(gamma_n(2) * np.abs(self.values) + lost * s)
 
-    def refresh(self, rows: NDArray[np.intp]) -> Vector:
-        """Compute some scores in float64; the errors that they had."""
-        J = np.flatnonzero(self.c)
-        exact, bounds = self._columns.bounded(rows, J, self.c[J])
-        errors = np.abs(exact - self.values[rows])
-        if self._added:
-            self._begin(self.sums().errors)
-        self.values[rows], self._then.errors[rows] = exact, bounds
-        self._then.is_exact[rows] = True
+    def forget(self, c: Vector) -> None:
+        """Have other coefficients, and know nothing of their scores yet."""
+        self.c[:] = c
+        self._begin(np.full(len(c), np.inf))
         self.version += 1
-        return errors
+
+    def refresh(self, rows: NDArray[np.intp]) -> float:
+        """Compute some scores in float64; the largest error that they had.
+
+        Under a deadline in parts, which stay where it ends the work.
+        """
+        J, largest = np.flatnonzero(self.c), 0.0
+        for part in self._parts(rows, J):
+            exact, bounds = self._columns.bounded(part, J, self.c[J])
+            errors = np.abs(exact - self.values[part])
+            if self._added:
+                self._begin(self.sums().errors)
+            self.values[part], self._then.errors[part] = exact, bounds
+            self._then.is_exact[part] = True
+            self.version += 1
+            largest = max(largest, float(errors.max(initial=0.0)))
+        return largest
+
+    def _parts(self, rows: NDArray[np.intp], J: NDArray[np.intp]) -> Any:
+        """Rows in parts, those of a sample beside each other.
+
+        First where c is not zero: both bounds of the optimum need them.
+        """
+        if deadline.current() is None:
+            return [rows]
+        m = self._columns.twins or len(self.c)
+        waits = np.ones(m, bool)
+        waits[J % m] = False
+        samples = rows % m
+        return np.array_split(rows[np.lexsort((samples, waits[samples]))], PARTS)

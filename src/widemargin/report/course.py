@@ -12,7 +12,7 @@ from widemargin.models.schemes import PAIRED
 from widemargin.report import drawing
 from widemargin.report.drawing import DARK, GRAY, GREEN, PALE, POINTS, PURPLE, Picture
 from widemargin.report.html import seconds, short
-from widemargin.solution import Solution, Status
+from widemargin.solution import UNPROVED, Solution, Status
 from widemargin.solvers.kernel.batch import NAME as BATCH
 
 LINES = 40  # of problems: enough to see what there is
@@ -28,12 +28,16 @@ def convergence(solution: Solution) -> Picture:
     goal = draw_convergence(axes, solution)
     drawing.legend(figure, 4)
     first, end = solution.trace[0].best_gap, solution.certificate.relative_gap
+    proof = "certificate, recomputed from the answer"
+    if end >= UNPROVED:
+        proof = "certificate, which proves nothing of this yet"
+        end = solution.trace[-1].best_gap
     course = (
         f"The relative gap of the best bounds so far (broad line) goes from {first:.1e}"
         f" to {end:.1e} in {seconds(solution.seconds)} and {goal}. It has two parts: "
         "how far the primal objective is above the best lower bound (circles), and how "
         "far the dual is below the best upper bound (squares). The diamond is the "
-        "certificate, recomputed from the answer."
+        f"{proof}."
     )
     if not np.isfinite(first) and keeps_ends([solution]):
         course = (
@@ -72,10 +76,17 @@ def draw_convergence(axes: Axes, solution: Solution) -> str:
     """Draw the bounds of one problem against time; whether they got near enough."""
     certificate, trace = solution.certificate, solution.trace
     time, primal, gap = map(trace.column, ("seconds", "best_primal", "best_gap"))
+    dual, upper, lower = (
+        trace.column("best_dual"),
+        certificate.primal,
+        certificate.dual,
+    )
+    if certificate.relative_gap >= UNPROVED:
+        upper, lower = primal[-1], dual[-1]
     # Distances to the other bound: they prove something, and are never zero.
     with np.errstate(all="ignore"):  # where the objective is infinite or zero
-        above = (primal - certificate.dual) / np.abs(primal)
-        below = (certificate.primal - trace.column("best_dual")) / np.abs(primal)
+        above = (primal - lower) / np.abs(primal)
+        below = (upper - dual) / np.abs(primal)
     _line(axes, time, gap, label="relative gap", **_BROAD)
     _line(axes, time, above, label="primal", **_CIRCLES)
     _line(axes, time, below, label="dual", **_SQUARES)

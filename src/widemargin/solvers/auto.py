@@ -359,8 +359,10 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     max_iter : int >= 1 or None, default=None
         Iterations; None: what the solver finds reasonable (interior point: 200).
     time_limit : float > 0 in seconds, or None, default=None
-        Half a second more is allowed for the certificate; without time for it the
-        answer is an earlier point, or zero. Time in the callback does not count.
+        Half a second more is allowed for the certificate. With a kernel it takes up to
+        half of the limit itself, where it needs that. Without time for it the answer
+        is the best point, of which nothing is proved, or an earlier one. Time in the
+        callback does not count.
     start : Solution, (alpha, w, b) or None, default=None
         Where to start: the answer for another C, for instance. The answer is never
         worse. The interior point method starts at the central path beside (w, b), the

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from widemargin.problems.base import Problem
 from widemargin.solution import (
     NOT_CONVEX,
+    UNPROVED,
     Status,
     Step,
+    reached,
 )
 from widemargin.solvers.driver.limits import Limits
 
@@ -71,7 +73,7 @@ def message(end: Ending) -> str:
     if end.last.details.get("is_ball"):
         cause = "epsilon, the rule of the ball,"
     return (
-        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: {limits.tol:.0e}). "
+        f"Stopped by {cause} {reached(gap, limits.tol)}. "
         f"{_worth(gap)} {_scaling_advice(end.problem, end.names)}"
         f"{_columns_advice(end.problem)}{status.advice}"
     )
@@ -79,8 +81,8 @@ def message(end: Ending) -> str:
 
 def _worth(gap: float) -> str:
     """How good a model is, by its gap."""
-    if gap == math.inf:
-        return "There was no time to find out how good the model is."
+    if gap >= UNPROVED:
+        return "The model may be far from optimal."
     if gap >= FAR:
         return "The model is far from optimal."
     above = f"{100 * gap / (1.0 - gap):.2g} % above the best possible."

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
-from widemargin.numerics.rounding import at_zero
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.conditioning import KernelLift, conditioned
@@ -85,6 +84,10 @@ class BestSoFar(ABC):
     @abstractmethod
     def answer(self, tol: float) -> Answer:
         """The best point, feasible, on the original problem, with its certificate."""
+
+    def rehearsed(self, tol: float) -> tuple[Answer | None, float]:
+        """An answer to keep, or what takes a share of its time; and this share."""
+        return self.answer(tol), 1.0
 
     def untried(self, tol: float) -> Answer:
         """The answer of a run that there was no time to begin."""
@@ -269,6 +272,12 @@ class Best(BestSoFar):
         found = problem.answer(self._lift.alpha_up(alpha), v, tol)
         return Answer(*found, rho=problem.proved_rho)
 
+    def rehearsed(self, tol: float) -> tuple[Answer | None, float]:
+        """Of a kernel problem a share: the point will be another one in the end."""
+        if not isinstance(self.core, KernelProblem):
+            return super().rehearsed(tol)
+        return None, self.core.rehearse(self.alpha())
+
     def untried(self, tol: float) -> Answer:
         """The answer zero: anything else would need the data."""
         return self.zero()
@@ -305,16 +314,23 @@ class Best(BestSoFar):
         """The answer zero, whose bounds, sum C and 0, need no look at the data."""
         problem = self._problem
         alpha, v = problem.zeros(), np.zeros(problem.order)
-        primal = at_zero(problem.zero_objective, problem.shape[0])
-        bounds = Certificate(primal, problem.zero_dual, problem.scale)
-        return Answer(alpha, *problem.split(v), bounds)
+        return Answer(alpha, *problem.split(v), problem.zero_certificate)
 
     def unproved(self) -> Answer:
-        """The best model, which the steps found better than zero, with no bounds."""
-        problem = self._problem
-        if self.core.couples:
-            return self.zero()
-        w, b = self.model()
+        """The best model, which the steps found better than zero, with no bounds.
+
+        Of a kernel problem with its dual variables, which say the same, and the bounds
+        of no function, if the steps have found its objective below that.
+        """
+        problem, (w, b) = self._problem, self.model()
+        if isinstance(problem, KernelProblem):
+            bounds = problem.zero_certificate
+            if self.primal > bounds.primal:
+                return self.zero()
+            state = problem.dual_state(self._lift.alpha_up(self.alpha()))
+            problem.repair(state)
+            w = problem.spread(problem.signs * state.alpha)
+            return Answer(problem.gather(state), w, b, bounds)
         bounds = Certificate(np.inf, problem.zero_dual, problem.scale)
         return Answer(problem.zeros(), w, b, bounds)
 

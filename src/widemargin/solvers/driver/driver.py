@@ -37,9 +37,9 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
 
-# The share of the time limit after which an answer with its certificate is made, to be
-# kept if there is no time for a later answer; and how many times as long the later one
-# may take. Both fit where an answer takes a fifth of the limit: 0.5 + 0.2 + 1.5 * 0.2.
+# The share of the time limit after which an answer with its certificate is rehearsed,
+# or made, to be kept if there is no time for a later answer; and how many times as long
+# the later one may take. The other share of the time is the most that is kept for it.
 SHARE, LONGER = 0.5, 1.5
 # Sweeps that a simple answer takes, one or two, with time to spare. Where they take
 # longer than the grace, so much of the time is kept for it. And those of the best one.
@@ -81,6 +81,7 @@ class _Driver:
         self._proved = (np.inf, 0)  # least gap of certificates; how many since
         self._accepted: Answer | None = None
         self._kept: Answer | None = None  # one that was made before the end
+        self._rehearsed = False
         self._deadline = limits.deadline
         self._sweep = 0.0  # seconds of a sweep, by the last step that made any
         self._answered = 0.0  # seconds that an answer may take
@@ -164,18 +165,21 @@ class _Driver:
 
         Where an answer takes longer than the grace, the run ends earlier by the rest.
         """
-        deadline = self._deadline
-        if deadline is None or self._kept is not None or not self.best.is_model:
+        deadline, done = self._deadline, self._rehearsed or self._kept is not None
+        if deadline is None or done or not self.best.is_model:
             return
         if self._is_slow or not deadline.passed(SHARE):  # slow: there is a reserve
             return
-        before = deadline.left
+        self._rehearsed, before = True, deadline.left
         if self.best.is_by_sweeps:
             self._kept = self._simple()
             self._sweep = max(self._sweep, 0.5 * (before - deadline.left))
         else:
-            self._kept = self._answer()
-            self._answered = LONGER * (before - deadline.left)
+            with np.errstate(all="ignore"), ONE_BLAS_THREAD:
+                self._kept, share = self.best.rehearsed(self.limits.tol)
+            seconds, most = (before - deadline.left) / share, GRACE + deadline.left
+            if seconds <= LONGER * most:  # else hardly anything can be proved in time
+                self._answered = min(LONGER * seconds, most)
         self._reserve()
 
     def _reserve(self) -> None:
@@ -331,12 +335,12 @@ class _Driver:
                 seconds = step.seconds - last.seconds
                 self._sweep = seconds / (step.sweeps - last.sweeps)
                 self._reserve()
-        self.trace.append(step)
         v, state = self._point = step.point()
         self.best.offer(v, state, step.primal, step.dual)
         step.primal, step.dual = map(self.best.value, (step.primal, step.dual))
         step.best_primal, step.best_dual = self.best.primal, self.best.dual
         step.at = self.best.point(v, state)
+        self.trace.append(step)  # not before: the time may end while its point is kept
         if math.isnan(step.primal) or math.isnan(step.dual):
             raise FloatingPointError("the bounds of a step are not numbers")
 
@@ -362,10 +366,10 @@ class _Driver:
                 raise
             found = self._kept, self._accepted, self._at_hand()
             known = [one for one in found if one is not None]
-            if known or not self.best.is_model:
+            if self.best.is_model:  # where no other proves more
+                known.insert(0, self.best.unproved())
+            if known[1:] or not known:
                 known.append(self.best.zero())
-            else:
-                known.append(self.best.unproved())
             gaps = [one.certificate.relative_gap for one in known]
             best: Answer = known[int(np.argmin(gaps))]
             return best

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.problems.ball import BallProblem, Bounds
-from widemargin.solution import Certificate, Status, Step
+from widemargin.solution import Certificate, Status, Step, reached
 from widemargin.solvers.driver.advice import Ending
 from widemargin.solvers.driver.best import Answer, BestSoFar
 from widemargin.solvers.driver.contract import Solver, Start
@@ -259,8 +259,8 @@ def _message(end: Ending) -> str:
     elif gap < 0.5:
         usable = "The model is usable."
     return (
-        f"Stopped by {cause} at a relative gap of {gap:.1e} (asked: "
-        f"{limits.tol:.0e}). {usable} {advice}, or raise tol."
+        f"Stopped by {cause} {reached(gap, limits.tol)}. "
+        f"{usable} {advice}, or raise tol."
     )
 
 

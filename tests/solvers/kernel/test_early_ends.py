@@ -1,0 +1,403 @@
+"""Kernel fits that end early: their best point stays, with bounds that say so.
+
+Limits are iterations, callbacks, errors in the place of lacking time, and a clock that
+exact scores move.
+"""
+
+import _thread
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from widemargin import SVC, Kernel, NuSVC, OneClassSVM, Problem, solve
+from widemargin.estimators import solving
+from widemargin.kernels.matrix import Columns
+from widemargin.problems import kernel as kernel_problem
+from widemargin.problems.kernel import KernelProblem
+from widemargin.problems.regression import regression_problem
+from widemargin.problems.scores import PARTS, Sums
+from widemargin.report.course import convergence
+from widemargin.solvers import IRWLS
+from widemargin.solvers.driver import limits
+from widemargin.solvers.driver.best import Best
+from widemargin.system import deadline
+from widemargin.system.deadline import GRACE, Deadline, OutOfTime, until
+
+RBF = Kernel("rbf", gamma=0.5)
+M = 600
+# Of so many rows no problem is small, and values are float32.
+SOME = IRWLS(working_set=64)
+
+
+@pytest.fixture(autouse=True)
+def _no_problem_is_small(monkeypatch):
+    monkeypatch.setattr(kernel_problem, "ALL_ROWS", 0)
+
+
+def data(m=M):
+    """Noisy classes that rows with large C fit: (X, y)."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(m, 5))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * draw.normal(size=m) > 0, 1, -1)
+    return X, y
+
+
+def problem_of(C=1e6, **options):
+    """A problem whose C makes much of rounding."""
+    X, y = data()
+    return Problem(X, y, C, kernel=RBF, **options)
+
+
+def late(*_, **__):
+    """There is no time."""
+    raise OutOfTime
+
+
+def assert_proved(solution, problem):
+    """The bounds are those of the answer, hardly any of them rounding."""
+    bounds = solution.certificate
+    again = problem.certify(solution.alpha, solution.w, solution.b)
+    assert bounds.rounding <= 0.1 * bounds.gap
+    little = 1e-9 * abs(again.primal)
+    assert 0 <= bounds.primal - again.primal + little <= bounds.rounding + 2 * little
+    assert 0 <= again.dual - bounds.dual + little <= bounds.rounding + 2 * little
+
+
+# -- there is time ---------------------------------------------------------------------
+
+
+def at(gap, what):
+    """A callback that asks for an end at a gap."""
+    return lambda step: what() if step.best_gap < gap else None
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("gap", [0.9, 0.5, 0.1])
+def test_a_fit_that_ends_early_has_an_exact_certificate(gap, intercept):
+    """Bounds of scores that followed were worse than those of zero."""
+    problem = problem_of(intercept=intercept)
+    solution = solve(problem, SOME, callback=at(gap, lambda: True), tol=1e-8)
+    assert solution.status == "stopped_by_callback"
+    assert_proved(solution, problem)
+    most = solution.trace[-1].iteration
+    solution = solve(problem, SOME, max_iter=most, tol=1e-8)
+    assert solution.status == "max_iter"
+    assert_proved(solution, problem)
+    pressed = at(gap, _thread.interrupt_main)
+    solution = solve(problem, SOME, callback=pressed, tol=1e-8)
+    assert solution.status == "interrupted"
+    assert_proved(solution, problem)
+
+
+def test_ctrl_c_while_the_certificate_is_made_ends_all(monkeypatch):
+    presses = []
+
+    def press(*args):
+        presses.append(args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(KernelProblem, "prove", press)
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem_of(), SOME, callback=press)
+    assert len(presses) == 2
+
+
+# -- there is little time --------------------------------------------------------------
+
+
+class Clock:
+    """Time that exact scores take, of all rows so many seconds, and steps."""
+
+    def __init__(self, monkeypatch, seconds):
+        self.now = 0.0
+        bounded = Columns.bounded
+
+        def slow(columns, rows, J, c):
+            for _ in np.array_split(rows, 4):
+                self.now += 0.25 * seconds * len(rows) / columns.shape[0]
+                deadline.check()
+            return bounded(columns, rows, J, c)
+
+        monkeypatch.setattr(Columns, "bounded", slow)
+        monkeypatch.setattr(limits, "time", self)
+
+    def perf_counter(self):
+        """The time, in seconds: a look at it takes some."""
+        self.now += 1e-5
+        return self.now
+
+
+class SlowSteps(IRWLS):
+    """IRWLS whose steps take 0.1 s each, but those of problems with few rows."""
+
+    def __init__(self, clock, few=0, **options):
+        super().__init__(**options)
+        object.__setattr__(self, "clock", clock)
+        object.__setattr__(self, "few", few)
+
+    def iterate(self, problem, start, tol):
+        """The steps."""
+        for step in super().iterate(problem, start, tol):
+            self.clock.now += 0.1 * (problem.rows.shape[0] > self.few)
+            deadline.check()
+            yield step
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.0, 2.0])
+@pytest.mark.parametrize("limit", [4.0, 6.5, 9.0])
+def test_time_for_the_certificate_is_foreseen(monkeypatch, seconds, limit):
+    """It was zero, or all rounding, where the certificate took longer than the grace."""
+    clock = Clock(monkeypatch, seconds)
+    problem = problem_of(C=1e4)
+    solver = SlowSteps(clock, working_set=8)
+    begin = clock.now
+    solution = solve(problem, solver, tol=1e-9, time_limit=limit)
+    assert solution.status == "time_limit"
+    assert clock.now - begin <= limit + GRACE + 0.2
+    last = solution.trace[-1]
+    assert last.seconds >= 0.4 * limit
+    assert solution.certificate.primal <= 1.01 * last.best_primal
+    monkeypatch.undo()
+    assert_proved(solution, problem)
+
+
+def test_no_time_is_kept_for_a_certificate_that_would_take_too_long(monkeypatch):
+    clock = Clock(monkeypatch, 8.0)
+    problem, begin = problem_of(C=1e4), clock.now
+    solver = SlowSteps(clock, working_set=8)
+    solution = solve(problem, solver, tol=1e-9, time_limit=6.0)
+    assert clock.now - begin <= 6.0 + GRACE + 2.0
+    last = solution.trace[-1]
+    assert last.seconds >= 5.5
+    monkeypatch.undo()
+    again = problem.certify(solution.alpha, solution.w, solution.b)
+    assert again.primal == pytest.approx(last.best_primal, rel=1e-2)
+    assert solution.certificate.dual == 0.0
+
+
+@pytest.mark.parametrize("kind", ["free", "none", "squared_hinge", "equal rows"])
+def test_without_any_time_the_best_point_is_kept(monkeypatch, kind):
+    """It was zero, of which nothing was known either."""
+    X, y = data()
+    options = {"intercept": kind} if kind in ("free", "none") else {}
+    if kind == "squared_hinge":
+        options["loss"] = kind
+    if kind == "equal rows":
+        X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    problem = Problem(X, y, 100.0, kernel=RBF, **options)
+    monkeypatch.setattr(KernelProblem, "answer", late)
+    monkeypatch.setattr(KernelProblem, "answer_at_hand", late)
+    solution = solve(problem, SOME, max_iter=30, tol=1e-8, time_limit=1e6)
+    last, zero = solution.trace[-1], problem.zero_objective
+    again = problem.certify(solution.alpha, solution.w, solution.b)
+    assert again.primal == pytest.approx(last.best_primal, rel=1e-3)
+    assert last.best_primal < 0.5 * zero
+    assert solution.certificate.primal == pytest.approx(zero)
+    assert solution.certificate.dual == 0.0
+    words = "Stopped by max_iter=30 before anything useful was proved"
+    assert solution.message.startswith(words)
+
+
+def test_a_step_whose_point_there_was_no_time_to_keep_is_not_recorded(monkeypatch):
+    """Its best values were NaN, the last ones of the trace."""
+    offer, offered = Best.offer, []
+
+    def ends(best, *point):
+        offered.append(point)
+        if len(offered) == 6:
+            raise OutOfTime
+        offer(best, *point)
+
+    monkeypatch.setattr(Best, "offer", ends)
+    solution = solve(problem_of(), SOME, tol=1e-8, time_limit=1e6)
+    assert solution.status == "time_limit"
+    assert len(solution.trace) == 5
+    assert np.isfinite(solution.trace.column("best_primal")).all()
+
+
+def test_scores_that_there_was_time_for_stay():
+    problem = problem_of()
+    c = problem.signs * (np.arange(M) % 3 == 0)
+    scores = problem.expand(c)
+    looks = iter(range(100))
+    part = Deadline(lambda: float(next(looks)), np.inf)
+    bounded, calls = problem.columns.bounded, []
+
+    def ends(rows, J, change):
+        if len(calls) == 3:
+            raise OutOfTime
+        calls.append(rows)
+        return bounded(rows, J, change)
+
+    problem.columns.bounded = ends
+    with pytest.raises(OutOfTime), until(part):
+        scores.refresh(np.arange(M))
+    done = np.concatenate(calls)
+    assert len(done) == 3 * M // PARTS
+    assert np.all(c[done[: np.count_nonzero(c)]] != 0.0)  # both bounds need them
+    assert np.array_equal(np.flatnonzero(scores.is_exact), np.sort(done))
+    sums = scores.sums()
+    assert np.all(sums.errors[done] < 1e-9)
+    problem.columns.bounded = bounded
+    assert np.all(np.abs(sums.values - problem._exact(c).values) <= sums.errors)
+
+
+def test_both_rows_of_a_sample_are_in_one_part(monkeypatch):
+    """Else each sample was computed twice."""
+    X, _ = data()
+    problem = regression_problem(X, np.sin(3.0 * X[:, 0]), kernel=RBF)
+    scores = problem.expand(problem.signs * (np.arange(2 * M) % 3 == 0))
+    sizes, bounded = [], Columns.bounded
+
+    def counted(columns, rows, J, c):
+        sizes.append(len(rows))
+        return bounded(columns, rows, J, c)
+
+    monkeypatch.setattr(Columns, "bounded", counted)
+    with until(Deadline(lambda: 0.0, 1.0)):
+        scores.refresh(np.arange(2 * M))
+    assert len(sizes) == PARTS
+    assert sum(sizes) <= M + PARTS
+
+
+# -- bounds ----------------------------------------------------------------------------
+
+
+def test_bounds_that_are_all_rounding_are_those_of_zero():
+    problem = problem_of(C=10.0)
+    alpha = solve(problem, tol=1e-3).alpha
+    c = problem.signs * alpha
+    exact = problem._exact(c)
+    rough = Sums(exact.values, np.full(M, 1e3))
+    bounds = problem.prove(c, rough, 0.0)
+    assert bounds.primal > problem.zero_objective
+    assert bounds.dual < 0.0
+    better = problem.or_zero(bounds)
+    assert better.primal == pytest.approx(problem.zero_objective, rel=1e-12)
+    assert better.primal >= problem.zero_objective
+    assert better.dual == 0.0
+    assert problem.or_zero(better) == better
+    good = problem.prove(c, exact, 0.0)
+    assert problem.or_zero(good) is good
+
+
+def test_an_objective_that_is_above_that_of_zero_is_told():
+    problem = problem_of(C=10.0, intercept="none")
+    c = np.zeros(M)
+    c[0] = 10.0 * problem.signs[0]
+    c[1:] = -10.0 * problem.signs[0] * (problem.signs[1:] != problem.signs[0])
+    exact = problem._exact(c)
+    bounds = problem.prove(c, exact, 0.0)
+    assert bounds.primal - bounds.rounding > problem.zero_objective
+    assert problem.or_zero(bounds) is bounds
+
+
+# -- what users are told ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "machine", [OneClassSVM(nu=0.3, max_iter=1), NuSVC(nu=0.2, max_iter=1)], ids=str
+)
+def test_a_number_without_meaning_is_not_told(machine):
+    """It was a relative gap of 1e+06."""
+    X, y = data()
+    machine.set_params(gamma=0.5, solver=SOME)
+    with pytest.warns(ConvergenceWarning) as caught:
+        machine.fit(X, y)
+    (said,) = {str(one.message) for one in caught}
+    if machine.dual_gap_ < 1.0:
+        pytest.skip("something was proved")
+    assert "max_iter=1 before anything useful was proved" in said
+    assert "e+" not in said
+    assert "before anything useful was proved" in str(machine.solution_)
+
+
+def test_the_problems_that_are_not_solved_are_counted():
+    X, y = data()
+    y3 = y + (X[:, 1] > 0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        clf = SVC(C=1e4, gamma=0.5, max_iter=1, solver=SOME).fit(X, y3)
+    k = len(clf.solutions_)
+    assert k > 1
+    words = rf"{k} of {k} binary problems are not solved\. The worst: Stopped by max_"
+    assert re.match(words, str(caught[0].message))
+
+
+def test_ctrl_c_says_what_the_estimator_has():
+    X, y = data()
+
+    def press(step):
+        if step.iteration == 4:
+            _thread.interrupt_main()
+
+    clf = SVC(C=100.0, gamma=0.5, solver=SOME, callback=press)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        clf.fit(X, y)
+    said = str(caught.value)
+    assert "the estimator has the best model so far" in said
+    assert f"its relative gap is {clf.dual_gap_:.1e}." in said
+    assert "call fit again" in said
+    assert clf.predict(X).shape == y.shape
+
+
+def test_the_report_of_a_fit_of_which_nothing_is_proved(monkeypatch):
+    """Its lines were distances to bounds that they had left behind: 1e+00 to 1e+00."""
+    monkeypatch.setattr(KernelProblem, "answer", late)
+    monkeypatch.setattr(KernelProblem, "answer_at_hand", late)
+    solution = solve(problem_of(100.0), SOME, max_iter=30, tol=1e-8, time_limit=1e6)
+    assert solution.certificate.relative_gap >= 1.0
+    end = solution.trace[-1].best_gap
+    picture = convergence(solution)
+    assert f"goes from 1.0e+00 to {end:.1e}" in picture.caption
+    assert "certificate, which proves nothing of this yet" in picture.caption
+
+
+# -- several solves in one time limit --------------------------------------------------
+
+
+def test_a_problem_that_had_all_the_time_is_solved_once(monkeypatch):
+    """It began anew in the time that was kept for its certificate."""
+    clock, calls = Clock(monkeypatch, 2.0), []
+    one = solving.solve_task
+
+    def counted(*args):
+        calls.append(args)
+        return one(*args)
+
+    monkeypatch.setattr(solving, "solve_task", counted)
+    X, y = data()
+    solver = SlowSteps(clock, working_set=8)
+    clf = SVC(C=1e4, gamma=0.5, tol=1e-9, solver=solver, time_limit=8.0)
+    with pytest.warns(ConvergenceWarning, match="time_limit=8.0 s at a relative"):
+        clf.fit(X, y)
+    assert len(calls) == 1
+    assert clf.seconds_ < 7.8
+    assert clf.solution_.seconds == pytest.approx(clf.seconds_, abs=0.1)
+
+
+def test_a_problem_that_goes_on_keeps_its_trace(monkeypatch):
+    """That of what others had left began at zero, and at 0 seconds."""
+    clock, joined = Clock(monkeypatch, 0.01), []
+    join = solving._joined
+
+    def counted(*both):
+        joined.append(join(*both))
+        return joined[-1]
+
+    monkeypatch.setattr(solving, "_joined", counted)
+    X, y = data()
+    y[-40:] = 3  # two problems of three are small
+    solver = SlowSteps(clock, 400, working_set=8)
+    clf = SVC(C=1e4, gamma=0.5, tol=1e-3, solver=solver, time_limit=20.0)
+    with pytest.warns(ConvergenceWarning, match="1 of 3 binary problems are not"):
+        clf.fit(X, y)
+    assert [s.status for s in clf.solutions_] == ["time_limit", "solved", "solved"]
+    (solution,) = joined
+    assert solution is clf.solutions_[0]
+    assert sum(s.seconds for s in clf.solutions_) == pytest.approx(clf.seconds_, abs=1)
+    for column in ("iteration", "seconds"):
+        assert np.all(np.diff(solution.trace.column(column)) > 0)
+    best = solution.trace.column("best_primal")
+    assert np.all(np.diff(best) <= 1e-3 * best[:-1])
