@@ -188,10 +188,10 @@ def test_the_command_line_takes_it(tmp_path, capsys):
 def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
     calls, solve = [], batch.solve_many_linear
 
-    def pressed(problems, *limits):
+    def pressed(problems, *limits, **how):
         """The second pair is interrupted: by Python, or by the core."""
         calls.append(problems)
-        found = solve(problems, *limits)
+        found = solve(problems, *limits, **how)
         if len(calls) == 2 and is_raised:
             raise KeyboardInterrupt
         status = Status.SOLVED if len(calls) == 1 else Status.INTERRUPTED
