@@ -167,7 +167,7 @@ def test_bad_input_is_one_line(here, capsys):
         (["trane", "train.svm"], "found 'trane'"),
         (
             ["predict", "train.svm", "junk.wm"],
-            "train.svm: expected a model, found another kind of file; a model is writ",
+            "train.svm: expected a model, found another kind of file. Where a comman",
         ),
         (["inspect", "junk.wm"], "junk.wm: expected a model, found another kind"),
         (["inspect", "missing.wm"], "no such file: missing.wm"),

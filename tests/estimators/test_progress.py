@@ -91,13 +91,13 @@ def test_bar_fills_from_empty_to_full(terminal, classes, memory_limit):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_with_a_kernel_support_vectors_and_cache_are_shown(terminal, classes):
+def test_with_a_kernel_support_vectors_are_shown(terminal, classes):
     X, y = make_blobs(900, centers=classes, cluster_std=4.0, random_state=0)
     with terminal(80) as screen:
         clf = SVC(verbose=1, solver=IRWLS(working_set=64)).fit(X, y)
     assert screen.shares[-1] == 1.0
     assert max(map(len, screen.lines)) < 80
-    form = r"([\d,]+) SV  cache \d+ %  \[=+\]  gap \S+ \(goal 1e-04\)  \d+(\.\d)? s *"
+    form = r"([\d,]+) SV  \[=+\]  gap \S+ \(goal 1e-04\)  \d+(\.\d)? s *"
     shown = re.fullmatch(form, screen.lines[-1])
     assert int(shown[1].replace(",", "")) >= len(clf.support_) - 3
 
@@ -118,6 +118,19 @@ def test_line_of_an_unfinished_fit_says_how_long(terminal):
     )
     assert re.fullmatch(form, screen.lines[-1])
     assert screen.shares[-1] == pytest.approx(0.5, abs=0.1)
+
+
+def test_a_long_line_of_a_kernel_fits_into_eighty_columns(terminal, monkeypatch):
+    with terminal(80) as screen:
+        printer = Printer(1e-4)
+        printer(step(1.0, 0))
+        monkeypatch.setattr(printer, "_begin", printer._begin - 5_900.0)
+        late = step(1e-2, 3)
+        late.details = {"hits": 0.0, "support_vectors": 123_456.0}
+        printer(late)
+        printer.close()
+    form = r"123,456 SV  \[=+-+\]  gap .* \(goal 1e-04\)  98:2\d min, about .* left *"
+    assert re.fullmatch(form, screen.lines[-1])
 
 
 def test_the_time_left_is_guessed_from_a_tenth_of_the_way_on(terminal):

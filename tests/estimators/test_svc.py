@@ -337,7 +337,7 @@ def test_a_checkpoint(binary, tmp_path):
         ({"gamma": 0.0}, ValueError, r"The 'gamma' parameter of SVC must be a float in the range \(0, inf\), or 'scale' or 'auto' or 'mean_distance'. Got 0.0 instead."),
         ({"gamma": -2}, ValueError, "'gamma' parameter of SVC .* Got -2 instead"),
         ({"gamma": np.inf}, ValueError, "'gamma' parameter of SVC"),
-        ({"gamma": "foo"}, ValueError, "'gamma' parameter of SVC must be one of 'scale', 'auto', 'mean_distance'. Got 'foo' instead."),
+        ({"gamma": "foo"}, ValueError, "'gamma' parameter of SVC must be one of 'scale', 'auto', 'mean_distance' or a number above 0. Got 'foo' instead."),
         ({"gamma": None}, TypeError, "'gamma' parameter of SVC"),
         ({"kernel": "cosine"}, ValueError, "'kernel' parameter of SVC must be one of 'linear', .* Got 'cosine'"),
         ({"degree": 0}, ValueError, r"'degree' parameter of SVC must be an int in the range \[1, inf\). Got 0"),

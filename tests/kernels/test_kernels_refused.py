@@ -24,7 +24,7 @@ def changed(K, value, at=(3, 7)):
 # -- parameters ------------------------------------------------------------------------
 
 GAMMA = r"The 'gamma' parameter of Kernel must be a float in the range \(0, inf\), or 'scale' or 'auto' or 'mean_distance'. Got "
-WORDS = "'gamma' .* must be one of 'scale', 'auto', 'mean_distance'. Got 'foo' instead."
+WORDS = "'gamma' .* must be one of 'scale', 'auto', 'mean_distance' or a number above 0. Got 'foo' instead."
 DEGREE = (
     r"The 'degree' parameter of Kernel must be an int in the range \[1, inf\). Got "
 )
@@ -55,7 +55,10 @@ COEF0 = "The 'coef0' parameter of Kernel must be a finite float. Got "
         ({"coef0": "1"}, COEF0 + "'1' instead."),
         ({"coef0": 1j}, COEF0 + "1j instead."),
         ({"coef0": np.complex64(1)}, COEF0),
-        ({"name": "gauss"}, "'name' .* must be one of 'linear', .*'precomputed'. Got"),
+        (
+            {"name": "gauss"},
+            "'name' .* must be one of 'linear', .*'precomputed' or a function. Got",
+        ),
         ({"name": None}, "'name' .* must be one of .* Got None instead."),
         ({"name": 3}, "'name' .* must be one of .* Got 3 instead."),
     ],

@@ -40,8 +40,9 @@ examples, with files of yours:
   widemargin predict adult.wm new.svm --scores --output scores.txt
   widemargin predict p.wm new.parquet
 
-The data are of the kinds that train takes. Features that the model has never seen are
-ignored, and standard error says so.
+The data are of the kinds that train takes. Features of svmlight text and columns with
+names that the model has never seen are ignored, and standard error says so. A model of
+a table without names takes as many columns as it was trained with.
 """
 INSPECT_EXAMPLES = """\
 examples, with files of yours:

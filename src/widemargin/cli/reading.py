@@ -68,8 +68,8 @@ def read_model(path: str) -> Model:
         )
     if kind is None and os.path.isfile(path):
         raise ValueError(
-            f"{path}: expected a model, found another kind of file; a model is written "
-            "before the data"
+            f"{path}: expected a model, found another kind of file. Where a command "
+            "takes a model and data, the model comes first."
         )
     return load_model(path)
 

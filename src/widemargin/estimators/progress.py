@@ -12,7 +12,7 @@ from tqdm import tqdm
 from widemargin.solution import Step
 
 _BAR = 20  # characters, where the terminal has room for them
-_TEXT = 72  # characters beside the bar, mostly: its width is not to change with them
+_TEXT = 74  # characters beside the bar, mostly: its width is not to change with them
 _NO_WIDTH = 80  # columns of a terminal that does not say how many it has
 _NO_GAP = 1e12  # stands for infinity
 _KNOWN = 0.1  # share of the work from which the rest can be guessed
@@ -22,8 +22,8 @@ _START = 1.0  # the relative gap of the answer zero: an empty bar
 class Printer:
     """Shows a bar that fills as the gap falls, on a logarithmic scale.
 
-    Beside it are the iterations or, with a kernel, the support vectors (of all problems
-    together) and the share of kernel values that were kept and used again.
+    Beside it are the iterations or, with a kernel, the support vectors (SV) of all
+    problems together.
 
     Parameters
     ----------
@@ -130,15 +130,11 @@ class Printer:
         return f"[{{bar:{min(_BAR, max(room, 1))}}}]  {gap}"
 
     def _work(self) -> str:
-        """Iterations; with a kernel support vectors and the share of kept values."""
-        steps = [details for details in self._details.values() if "hits" in details]
-        if not steps:
+        """Iterations; with a kernel support vectors."""
+        counts = [d["support_vectors"] for d in self._details.values() if "hits" in d]
+        if not counts:
             return f"{sum(self._iterations.values())} iterations"
-        vectors, hits, new = (
-            sum(details[name] for details in steps)
-            for name in ("support_vectors", "hits", "evaluations")
-        )
-        return f"{vectors:,.0f} SV  cache {100 * hits / max(hits + new, 1):.0f} %"
+        return f"{sum(counts):,.0f} SV"
 
     def _time(self) -> str:
         """Time since the start, and later a guess at the time left."""

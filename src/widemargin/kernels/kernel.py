@@ -269,9 +269,9 @@ def _refuse_outside(block: Any, part: RowState | None, kernel: Kernel) -> None:
 def check_kernel(check: Checker, name: str, kernel: Kernel) -> None:
     """Refuse parameters out of range; the kernel itself is called ``name``."""
     if not callable(kernel.name):
-        check.choice(name, kernel.name, (*NAMES, "precomputed"))
+        check.choice(name, kernel.name, (*NAMES, "precomputed"), " or a function")
     if isinstance(kernel.gamma, str):
-        check.choice("gamma", kernel.gamma, GAMMAS)
+        check.choice("gamma", kernel.gamma, GAMMAS, " or a number above 0")
     else:
         check.positive("gamma", kernel.gamma, _A_GAMMA)
     check.count("degree", kernel.degree)

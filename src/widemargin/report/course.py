@@ -63,6 +63,8 @@ def _between(solutions: Sequence[Solution]) -> str:
     if keeps_ends(solutions):
         if all(np.isfinite(s.trace[0].best_gap) for s in solutions):
             what = "a line between them is no measurement"
+            if len(solutions) == 1:
+                what = "no line joins them"
         else:
             what = "a first one that proves nothing is not drawn"
         return f"The solver {BATCH} records its first and its last point only: {what}."
@@ -87,9 +89,11 @@ def draw_convergence(axes: Axes, solution: Solution) -> str:
     with np.errstate(all="ignore"):  # where the objective is infinite or zero
         above = (primal - lower) / np.abs(primal)
         below = (upper - dual) / np.abs(primal)
-    _line(axes, time, gap, label="relative gap", **_BROAD)
-    _line(axes, time, above, label="primal", **_CIRCLES)
-    _line(axes, time, below, label="dual", **_SQUARES)
+    points = {"ls": "none"} if keeps_ends([solution]) else {}
+    broad = _BROAD | {"marker": "o", "ms": 9} if points else _BROAD
+    _line(axes, time, gap, label="relative gap", **broad | points)
+    _line(axes, time, above, label="primal", **_CIRCLES | points)
+    _line(axes, time, below, label="dual", **_SQUARES | points)
     end = certificate.relative_gap
     axes.plot(solution.seconds, end, "D", color=DARK, label="certificate")
     return _goal(axes, solution.tol, _reached(solution))

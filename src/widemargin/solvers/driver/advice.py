@@ -70,12 +70,13 @@ def message(end: Ending) -> str:
         Status.OUT_OF_MEMORY: "a lack of memory",
         Status.NUMERICAL_ERROR: "a numerical breakdown",
     }.get(status, f"lack of progress ({status.value})")
+    advice = status.advice
     if end.last.details.get("is_ball"):
-        cause = "epsilon, the rule of the ball,"
+        cause, advice = "epsilon, the rule of the ball,", "A smaller epsilon goes on."
     return (
         f"Stopped by {cause} {reached(gap, limits.tol)}. "
         f"{_worth(gap)} {_scaling_advice(end.problem, end.names)}"
-        f"{_columns_advice(end.problem)}{status.advice}"
+        f"{_columns_advice(end.problem)}{advice}"
     )
 
 
