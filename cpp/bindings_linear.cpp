@@ -42,7 +42,25 @@ bool newton_batch(const Matrix<const double>& X, const Matrix<const double>& y,
   return question.interrupted;
 }
 
-// The same. No column of X repeats in a row.
+// The same of sparse rows.
+bool newton_batch_of_csr(const widemargin::Csr& X, const Matrix<const double>& y,
+                         const Array<const double>& C, bool squared, int intercept, double tol,
+                         std::int64_t most, std::size_t threads, const nb::callable& stop,
+                         const Matrix<double>& alpha, const Matrix<double>& v,
+                         const Array<std::int64_t>& steps, int simd,
+                         const std::optional<Matrix<const double>>& q, double) {
+  require(squared);
+  const auto all = linear_problems(X, X.rows(), y, C, squared, intercept, alpha, v, steps, q);
+  const auto code = widemargin::compiled(widemargin::simd_level(simd));
+  Question question{stop};
+  {
+    const nb::gil_scoped_release release;
+    widemargin::newton_batch(code, all, {tol, most, threads, std::ref(question)}, span(steps));
+  }
+  return question.interrupted;
+}
+
+// The same by coordinate descent. No column of X repeats in a row.
 bool descent_batch(const widemargin::Csr& X, const Matrix<const double>& y,
                    const Array<const double>& C, bool squared, int intercept, double tol,
                    std::int64_t most, std::size_t threads, const nb::callable& stop,
@@ -69,5 +87,6 @@ void bind_linear(nb::module_& m) {
           last);
   };
   bind("newton_batch", &newton_batch, "digits"_a = std::numeric_limits<double>::infinity());
+  bind("newton_batch", &newton_batch_of_csr, "digits"_a = std::numeric_limits<double>::infinity());
   bind("descent_batch", &descent_batch, "seed"_a = 0);
 }

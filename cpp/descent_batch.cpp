@@ -18,10 +18,9 @@ namespace {
 // The constants of descent.py, where they are explained.
 constexpr double kMarkFactor = 1.5, kMarkStep = 0.5, kLargestStep = 50, kQuickMark = 40;
 constexpr double kShare = 1.4, kCurvedShare = 1.1, kLeastShare = 0.3, kMostShare = 3, kLeft = 0.8;
-// Visits that the gap promises to need are this many times those that there may be, at most.
-constexpr double kHopeful = 2;
-// An epoch leaves at most this share of a gap, or no number of them ends it.
-constexpr double kSlowest = 0.999;
+// Visits that the gap promises to need are this many times those that there may be, at most, by two
+// certificates with so many visits between them, in units of m.
+constexpr double kHopeful = 2, kApart = 20;
 constexpr double kWrong = 10, kWeight = 0.3, kReach = 4;
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kOfTol = 0.99;
@@ -226,20 +225,19 @@ class OneDescent {
   }
 
   // Whether the gap will not be small enough in time: by what the last epoch has left of it where
-  // the loss is squared, else by how it has fallen since the last certificate that was due.
+  // the loss is squared, else by how it has fallen since a certificate before.
   bool is_hopeless(double most) {
     const auto now = static_cast<double>(state_.visits);
-    const double to_go = std::log(gap_ / goal_);
     if (all_.squared) {
-      const double epochs = to_go / -std::log(std::min(state_.fall, kSlowest));
+      if (state_.fall >= 1) return false;  // it promises nothing
+      const double epochs = std::log(state_.goal / state_.gap) / std::log(state_.fall);
       return now + epochs * static_cast<double>(state_.active) > most;
     }
-    if (now < kQuickMark * static_cast<double>(m_)) return false;
-    const double fallen = std::log(gap_before_ / gap_);
+    if (now < visits_before_ + kApart * static_cast<double>(m_)) return false;
+    const double fallen = std::log(gap_before_ / gap_), to_go = std::log(gap_ / goal_);
     const double left = fallen > 0 ? to_go / fallen * (now - visits_before_) : kInfinity;
-    const bool is_first = gap_before_ == kInfinity;
     gap_before_ = gap_, visits_before_ = now;
-    return !is_first && now + left > kHopeful * most;
+    return now + left > kHopeful * most;
   }
 
   // Set the gap at which the next certificate is worth its cost.

@@ -383,7 +383,7 @@ def twofold_dot(
     a: Vector, hi: Vector, lo: Vector, simd: int = -1
 ) -> tuple[float, float, float]: ...
 def newton_batch(
-    X: Vector,
+    X: Vector | Csr,
     y: Vector,
     C: Vector,
     squared: bool,

@@ -51,6 +51,11 @@ FEW_SQUARES, SQUARES_SHARE = 200, 2
 # Entries of sparse rows, times the problems of more than one, up to which coordinate
 # descent takes these all at once; and of one alone.
 MOST_STORED, MOST_STORED_ALONE = 100_000_000, 500_000
+# Cubes of the columns for each entry from which conjugate gradients take less time than
+# factors. (Squared loss, real sets of 110 to 300 columns: a4a, w5a, mushrooms, 4 to 230
+# of these, 0.9 to 5 times; w1a, 950, 0.3 to 0.8; ten ones a row, 600 and 1,000 columns,
+# 3,000 and 30,000, 0.1 to 0.4.)
+FACTOR_COST = 500
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -108,22 +113,36 @@ def suits_newton(training: Training, m: int) -> bool:
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
 
 
-def suits_descent(training: Training) -> float:
-    """Visits of coordinate descent for problems of sparse rows; 0 where others suit."""
+def suits_sparse(training: Training) -> tuple[bool, float]:
+    """Whether the core takes sparse rows, all at once; with what visits of descent.
+
+    Without any by Newton's method, for the squared loss.
+    """
+    facts = _facts_of_sparse(training)
+    if facts is None:
+        return False, 0.0
+    if facts.descends:
+        return True, facts.visits
+    n, stored = facts.n, facts.density * facts.samples * facts.n
+    few = len(training.tasks) * stored <= MOST_STORED_ALONE
+    return not facts.is_bounded and few and n**3 >= FACTOR_COST * stored, 0.0
+
+
+def _facts_of_sparse(training: Training) -> auto.Facts | None:
+    """What the rules of "auto" need of few entries of sparse rows; None of others."""
     if training.tasks[0].negative is not None:  # pairs have rows of their own
-        return 0.0
+        return None
     rows, t = training.rows, len(training.tasks)
     X: Any = rows.in_memory()
     m, n = rows.shape
     most = MOST_STORED if t > 1 else MOST_STORED_ALONE
     if not sparse.issparse(X) or t * X.nnz > most or not has_room(training, m, t):
-        return 0.0
+        return None
     is_class, (loss, intercept) = training.recipe.q is None, form(training)
     square = _mean_square(training) + (intercept != "none")
     kappa = float(np.mean(training.C)) * square
     places, forms = m if is_class else 2 * m, (loss.is_bounded, is_class, True)
-    facts = auto.Facts(places, m, n, rows.density, kappa, *forms)
-    return facts.visits if facts.descends else 0.0
+    return auto.Facts(places, m, n, rows.density, kappa, *forms)
 
 
 def _mean_square(training: Training) -> float:
@@ -223,7 +242,7 @@ def _size_hindrance(training: Training) -> str | None:
         is_paired = training.tasks[0].negative is not None
         t = 1 if is_paired else len(training.tasks)
         return None if has_room(training, most, t) else ROUGH
-    if suits_descent(training):
+    if suits_sparse(training)[0]:
         return None
     if suits_products(training, most):
         chosen = list(range(len(training.tasks)))

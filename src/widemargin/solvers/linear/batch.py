@@ -2,9 +2,10 @@
 
 Of dense rows with few columns by Newton's method: those of `active_set` and
 `augmented_lagrangian` without their reductions, samples and single steps to look at. Of
-sparse rows by coordinate descent, as in `coordinate_descent`. Where a sweep takes some
-microseconds, what Python does about it takes much longer. Threads take the problems one
-after the other; what comes out does not depend on them.
+sparse rows by coordinate descent, as in `coordinate_descent`; or with the squared loss
+by Newton's method, whose steps conjugate gradients find [keerthi2005]_. Where a sweep
+takes some microseconds, what Python does about it takes much longer. Threads take the
+problems one after the other; what comes out does not depend on them.
 `ManyLinearProblems.certificates` checks it.
 """
 
@@ -45,7 +46,7 @@ def solve_many_linear(
     threads: int,
     *,
     to_digits: bool = False,
-    visits: float = 200.0,
+    visits: float = 0.0,
     seed: int = 0,
     starts: tuple[Vector, Vector] | None = None,
 ) -> list[Solution]:
@@ -59,10 +60,12 @@ def solve_many_linear(
     to_digits : bool
         Whether few rows are solved to the last digits of float64, if these allow it.
         Not of sparse rows.
-    visits : float, in units of m, after which sparse rows are given up
-    seed : int, of the order of sparse rows
+    visits : float
+        Of sparse rows: coordinate descent takes them, up to so many visits of each. 0:
+        Newton's method, of sparse rows for the squared loss.
+    seed : int, of the order in which rows are visited
     starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
-        Dual variables of sparse rows, and free intercepts, to begin at.
+        Dual variables and free intercepts where coordinate descent begins.
 
     Returns
     -------
@@ -98,12 +101,13 @@ def solve_many_linear(
             **how,
         )
 
-    if sparse.issparse(core.X):
+    if visits > 0.0:
         rows = linalg.in_core(core.X)
         interrupted = run(_core.descent_batch, rows, int(visits * m), seed=seed)
     else:
+        rows = linalg.in_core(core.X) if sparse.issparse(core.X) else core.X
         digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
-        interrupted = run(_core.newton_batch, core.X, MOST_STEPS, digits=digits)
+        interrupted = run(_core.newton_batch, rows, MOST_STEPS, digits=digits)
     alpha *= units.unit
     v *= units.unit
     W = np.ascontiguousarray(v[:, :n])
@@ -116,22 +120,25 @@ def solve_many_linear(
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / t
     zeros = problems.zero_objectives.tolist()
-    ends = zip(alpha, W, b.tolist(), bounds, steps.tolist(), zeros, strict=True)
-    return [_solution(problems, end, status, seconds, limits) for end in ends]
+    done = "steps", steps.tolist()
+    if visits > 0.0:
+        done = "updates", (steps / m).tolist()
+    ends = zip(alpha, W, b.tolist(), bounds, done[1], zeros, strict=True)
+    return [_solution(problems, end, status, seconds, limits, done[0]) for end in ends]
 
 
 def _solution(
     problems: ManyLinearProblems,
-    end: tuple[Vector, Vector, float, Certificate, int, float],
+    end: tuple[Vector, Vector, float, Certificate, float, float],
     status: Status,
     seconds: float,
     limits: Limits,
+    unit: str,
 ) -> Solution:
-    """What a problem ended with, as other solvers say it."""
-    alpha, w, b, bounds, steps, zero = end
-    (m, n), size, done = problems.X.shape, "is small", ("steps", float(steps))
-    if sparse.issparse(problems.X):
-        size, done = "has few entries", ("updates", steps / m)
+    """What a problem ended with, as other solvers say it; how many ``unit``."""
+    alpha, w, b, bounds, count, zero = end
+    m, n = problems.X.shape
+    size = "has few entries" if sparse.issparse(problems.X) else "is small"
     # No press of Ctrl-C is lost.
     if status is not Status.INTERRUPTED and bounds.relative_gap <= limits.tol:
         status = Status.SOLVED
@@ -142,7 +149,7 @@ def _solution(
     first, last = first_and_last(zero, bounds, len(alpha), seconds)
     last.details = {
         "support_vectors": float(np.count_nonzero(alpha)),
-        done[0]: done[1],
+        unit: float(count),
     }
     said = status.advice
     if status is not Status.SOLVED:

@@ -1,4 +1,4 @@
-"""Sparse linear problems in one call, by coordinate descent: answers, who takes it."""
+"""Sparse linear problems in one call: the answers, and which of them take which way."""
 
 import numpy as np
 import pytest
@@ -23,11 +23,25 @@ from widemargin.problems.regression import regression_problem
 from widemargin.solution import Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.limits import Limits
-from widemargin.solvers.linear.batch import solve_many_linear
+from widemargin.solvers.linear.batch import solve_many_linear as solve_many
 from widemargin.system.deadline import Deadline
 
 on_every_setting = pytest.mark.parametrize(("loss", "intercept"), SETTINGS)
 M, N = 300, 700
+SQUARED = "squared_epsilon_insensitive"
+
+
+# Losses, intercepts, and visits of coordinate descent, or none.
+WAYS = [(*one, 200.0) for one in SETTINGS]
+WAYS += [(*one, 0.0) for one in SETTINGS if one[0] == "squared_hinge"]
+
+
+def solve_many_linear(problems, limits, threads, visits=200.0, **how):
+    """Solutions by at most 200 visits of each row."""
+    return solve_many(problems, limits, threads, visits=visits, **how)
+
+
+on_every_way = pytest.mark.parametrize(("loss", "intercept", "visits"), WAYS)
 
 
 def rows(dtype=np.float64, index=np.int32, m=M, n=N, seed=0):
@@ -58,12 +72,13 @@ def regression(X, target, C, loss, intercept, labels=1.0, scale=1.0):
 @pytest.mark.parametrize(
     ("dtype", "index"), [(np.float64, np.int32), (np.float32, np.int64)]
 )
-@product(setting=SETTINGS, C=[1e-3, 0.1, 2.0], tol=[1e-3, 1e-6])
-def test_answers_of_classes_are_the_optima(dtype, index, setting, C, tol):
-    X, target = rows(dtype, index)
+@product(way=WAYS, C=[1e-3, 0.1, 2.0], tol=[1e-3, 1e-6])
+def test_answers_of_classes_are_the_optima(dtype, index, way, C, tol):
+    (X, target), (*setting, visits) = rows(dtype, index), way
+    how = {"seed": 5, "visits": visits}
     weights = C * np.random.default_rng(1).uniform(0.5, 2.0, M)
     many = classes(X, target, weights, *setting)
-    for k, found in enumerate(solve_many_linear(many, Limits(tol=tol), 1, seed=5)):
+    for k, found in enumerate(solve_many_linear(many, Limits(tol=tol), 1, **how)):
         assert found.status == "solved"
         assert found.certificate.relative_gap <= tol
         one = Problem(X, many.y[k], weights, *setting)
@@ -77,14 +92,14 @@ def test_answers_of_classes_are_the_optima(dtype, index, setting, C, tol):
         assert found.certificate.dual == pytest.approx(same.dual, **close)
 
 
-@product(setting=SETTINGS, C=[1e-3, 0.3], scale=[1e-3, 1.0, 1e4], offset=[0.0, 50.0])
-def test_answers_of_regressions_are_the_optima(setting, C, scale, offset):
-    (X, target), tol = rows(), 1e-5
+@product(way=WAYS, C=[1e-3, 0.3], scale=[1e-3, 1.0, 1e4], offset=[0.0, 50.0])
+def test_answers_of_regressions_are_the_optima(way, C, scale, offset):
+    (X, target), (*setting, visits), tol = rows(), way, 1e-5
     C = C * scale if setting[0] == "hinge" else C  # alpha is as large as the targets
     target = scale * (target + offset)
     weights = C * np.random.default_rng(1).uniform(0.5, 2.0, M)
     many, kink = regression(X, target, weights, *setting, scale=scale)
-    (found,) = solve_many_linear(many, Limits(tol=tol), 1)
+    (found,) = solve_many_linear(many, Limits(tol=tol), 1, visits)
     problem = regression_problem(X, target, weights, kink, *setting)
     best = solve(problem, "interior_point", tol=1e-8).certificate
     assert found.status == "solved"
@@ -97,25 +112,29 @@ def test_answers_of_regressions_are_the_optima(setting, C, scale, offset):
     assert found.certificate.dual == pytest.approx(same.dual, rel=1e-12, abs=off)
 
 
-@on_every_setting
-def test_signs_of_the_first_rows_of_a_regression_change_nothing(loss, intercept):
+@on_every_way
+def test_signs_of_the_first_rows_of_a_regression_change_nothing(
+    loss, intercept, visits
+):
     given = *rows(), np.ones(M), loss, intercept
     signs = np.random.default_rng(0).choice([-1.0, 1.0], M)
     plain, other = (
-        solve_many_linear(regression(*given, own)[0], Limits(tol=1e-6), 1)[0]
+        solve_many_linear(regression(*given, own)[0], Limits(tol=1e-6), 1, visits)[0]
         for own in (1.0, signs)
     )
-    np.testing.assert_array_equal(other.w, plain.w)
+    close = {"rtol": 1e-6, "atol": 1e-9}
+    np.testing.assert_allclose(other.w, plain.w, **close)
     first, second = np.split(other.alpha, 2)
     own = np.split(plain.alpha, 2)
-    np.testing.assert_array_equal(np.where(signs > 0, first, second), own[0])
+    np.testing.assert_allclose(np.where(signs > 0, first, second), own[0], **close)
 
 
-@on_every_setting
-def test_threads_change_nothing(monkeypatch, loss, intercept):
+@on_every_way
+def test_threads_change_nothing(monkeypatch, loss, intercept, visits):
     monkeypatch.setattr("widemargin.solvers.linear.batch.SHARED_ENTRIES", 0)
     many = classes(*rows(), 1.0, loss, intercept)
-    found = [solve_many_linear(many, Limits(tol=1e-5), jobs) for jobs in (1, 2, 5)]
+    limits = Limits(tol=1e-5)
+    found = [solve_many_linear(many, limits, jobs, visits) for jobs in (1, 2, 5)]
     for one, *others in zip(*found, strict=True):
         for other in others:
             np.testing.assert_array_equal(other.alpha, one.alpha)
@@ -131,11 +150,11 @@ def test_the_seed_is_the_order_of_the_rows():
     assert not np.array_equal(other, first)
 
 
-@on_every_setting
-def test_rows_of_zeros_are_solved(loss, intercept):
+@on_every_way
+def test_rows_of_zeros_are_solved(loss, intercept, visits):
     X, target = rows()
     many = classes(X * 0.0, target, 1.0, loss, intercept)
-    for one in solve_many_linear(many, Limits(tol=1e-6), 1):
+    for one in solve_many_linear(many, Limits(tol=1e-6), 1, visits):
         assert one.certificate.relative_gap <= 1e-6
 
 
@@ -181,17 +200,18 @@ def test_ctrl_c_keeps_what_is_there(monkeypatch):
     assert all(np.isfinite(one.certificate.gap) for one in found)
 
 
-@on_every_setting
+@on_every_way
 @pytest.mark.parametrize("simd", _core.simd_levels())
-def test_every_instruction_set_finds_the_answers(loss, intercept, simd):
+def test_every_instruction_set_finds_the_answers(loss, intercept, visits, simd):
     many, tol = classes(*rows(), 1.0, loss, intercept), 1e-6
     given = _given(many, tol)
-    assert not _core.descent_batch(*given, simd)
-    alpha, v, visits = given[-3:]
+    solver = _core.descent_batch if visits else _core.newton_batch
+    assert not solver(*given, simd)
+    alpha, v, counts = given[-3:]
     b = v[:, N] if intercept != "none" else np.zeros(2)
     bounds = many.certificates(alpha, v[:, :N].copy(), b)
     assert max(bound.relative_gap for bound in bounds) <= tol
-    assert visits.min() >= M
+    assert counts.min() >= (M if visits else 2)
 
 
 def test_arrays_that_do_not_fit_are_refused():
@@ -201,6 +221,8 @@ def test_arrays_that_do_not_fit_are_refused():
         given[place] = np.ascontiguousarray(given[place][..., 1:])
         with pytest.raises(ValueError, match="do not fit"):
             _core.descent_batch(*given)
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.newton_batch(*fits)  # the hinge has no Newton's method of sparse rows
 
 
 def _given(many, tol):
@@ -230,6 +252,24 @@ class TestEstimators:
             assert found.solution_.certificate.primal == pytest.approx(
                 slow.solution_.certificate.primal, **close
             )
+
+    def test_many_rows_of_the_squared_loss_take_conjugate_gradients(self):
+        X, target = rows(m=1_500, n=300)
+        for model in (LinearSVC(C=30.0), LinearSVR(C=3.0, loss=SQUARED)):
+            y = target if isinstance(model, LinearSVR) else target > 0
+            found = model.fit(X, y)
+            assert found.solution_.solver == "batch"
+            assert found.dual_gap_ <= model.tol
+            assert 2 <= found.solution_.extras["steps"] <= 30
+
+    def test_descent_that_gives_up_leaves_the_squared_loss_to_them(self, monkeypatch):
+        X, target = rows(m=900, n=600)
+        monkeypatch.setattr(auto, "SQUARED_UPDATES", 1.0)
+        monkeypatch.setattr(auto, "SPARSE_UPDATES", 0.0)
+        found = LinearSVC(C=10.0).fit(X, np.digitize(target, [-0.3, 0.3]))
+        assert {one.solver for one in found.solutions_} == {"batch"}
+        assert all("steps" in one.extras for one in found.solutions_)
+        assert found.dual_gap_ <= found.tol
 
     def test_weights_of_zero_are_left_out(self):
         X, target = rows()
