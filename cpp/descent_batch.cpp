@@ -18,9 +18,6 @@ namespace {
 // The constants of descent.py, where they are explained.
 constexpr double kMarkFactor = 1.5, kMarkStep = 0.5, kLargestStep = 50, kQuickMark = 40;
 constexpr double kShare = 1.4, kCurvedShare = 1.1, kLeastShare = 0.3, kMostShare = 3, kLeft = 0.8;
-// Visits that the gap promises to need are this many times those that there may be, at most, by two
-// certificates with so many visits between them, in units of m.
-constexpr double kHopeful = 2, kApart = 20;
 constexpr double kWrong = 10, kWeight = 0.3, kReach = 4;
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kOfTol = 0.99;
@@ -104,7 +101,7 @@ class OneDescent {
       const auto until = static_cast<std::int64_t>(mark * count);
       if (!descend_(rows, variables, state_, slice, until, true)) continue;
       if (is_promising() || (state_.visits >= until && mark >= kQuickMark)) {
-        if (certify() || is_hopeless(static_cast<double>(most))) return state_.visits;
+        if (certify() || is_hopeless(most)) return state_.visits;
       } else if (state_.visits >= until && is_free()) {
         v_.back() += state_.weight * excess();
       }
@@ -218,26 +215,19 @@ class OneDescent {
     if (all_.intercept == 2) v_.back() = excess();
     const double b = all_.intercept > 0 ? w_.back() : 0.0;
     const double primal = ridge(w_) + passes_.losses(of, C_.data(), b).value;
-    gap_ = primal - (reached() - ridge(v_)), goal_ = tol_ * primal;
-    if (!(gap_ > goal_)) return true;
-    steer(gap_, goal_);
+    const double gap = primal - (reached() - ridge(v_)), goal = tol_ * primal;
+    if (!(gap > goal)) return true;
+    steer(gap, goal);
     return false;
   }
 
-  // Whether the gap will not be small enough in time: by what the last epoch has left of it where
-  // the loss is squared, else by how it has fallen since a certificate before.
-  bool is_hopeless(double most) {
-    const auto now = static_cast<double>(state_.visits);
-    if (all_.squared) {
-      if (state_.fall >= 1) return false;  // it promises nothing
-      const double epochs = std::log(state_.goal / state_.gap) / std::log(state_.fall);
-      return now + epochs * static_cast<double>(state_.active) > most;
-    }
-    if (now < visits_before_ + kApart * static_cast<double>(m_)) return false;
-    const double fallen = std::log(gap_before_ / gap_), to_go = std::log(gap_ / goal_);
-    const double left = fallen > 0 ? to_go / fallen * (now - visits_before_) : kInfinity;
-    gap_before_ = gap_, visits_before_ = now;
-    return now + left > kHopeful * most;
+  // Whether the loss is squared and the gap will not be small enough in time, by what the last
+  // epoch has left of it. Of the hinge it says too little.
+  bool is_hopeless(std::int64_t most) const {
+    if (!all_.squared || state_.fall >= 1) return false;
+    const double epochs = std::log(state_.goal / state_.gap) / std::log(state_.fall);
+    const double left = epochs * static_cast<double>(state_.active);
+    return static_cast<double>(state_.visits) + left > static_cast<double>(most);
   }
 
   // Set the gap at which the next certificate is worth its cost.
@@ -281,7 +271,6 @@ class OneDescent {
   std::vector<Row> rows_;
   std::vector<std::int64_t> order_;
   Numbers v_, w_;  // of the descent, and of the last certificate
-  double gap_ = kInfinity, goal_ = 0, gap_before_ = kInfinity, visits_before_ = 0;
   DescentState state_{};
   const double tol_;
   double share_;  // of the gap that is asked for, which gradients may promise

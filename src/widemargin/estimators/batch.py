@@ -203,7 +203,7 @@ def _solve_many(
         threads,
         to_digits=training.recipe.to_digits,
         visits=visits,
-        seed=training.seed or 0,
+        seed=(training.seed or 0) % 2**64,
         starts=points,
     )
     return found if kept.all() else [_with_zeros(one, kept) for one in found]

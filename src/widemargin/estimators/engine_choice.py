@@ -48,8 +48,9 @@ MOST_WIDE, WIDE_SHARE = 3_000, 0.5
 # (300 x 300 and 500 x 400, C = 1, 100 and 1e4: 6 to 12 ms, not 7 to 150; 1,500 x 1,000
 # 40 to 80, not 650 to 990; 300 x 1,000 20 and 10.)
 FEW_SQUARES, SQUARES_SHARE = 200, 2
-# Entries of sparse rows, times the problems of more than one, up to which coordinate
-# descent takes these all at once; and of one alone.
+# Entries of sparse rows, times the problems, and numbers of their vectors, up to which
+# the core takes these all at once; and entries of one alone: with 1.8 million the
+# solver by itself, whose certificates have all threads, takes 0.4 to 0.8 of the time.
 MOST_STORED, MOST_STORED_ALONE = 100_000_000, 500_000
 # Cubes of the columns for each entry from which conjugate gradients take less time than
 # factors. (Squared loss, real sets of 110 to 300 columns: a4a, w5a, mushrooms, 4 to 230
@@ -135,14 +136,23 @@ def _facts_of_sparse(training: Training) -> auto.Facts | None:
     rows, t = training.rows, len(training.tasks)
     X: Any = rows.in_memory()
     m, n = rows.shape
-    most = MOST_STORED if t > 1 else MOST_STORED_ALONE
-    if not sparse.issparse(X) or t * X.nnz > most or not has_room(training, m, t):
+    if not sparse.issparse(X) or (t == 1 and X.nnz > MOST_STORED_ALONE):
+        return None
+    vectors = _vectors_of(training)
+    limit = np.inf if training.memory_limit is None else training.memory_limit
+    if t * X.nnz + vectors > MOST_STORED or 8 * vectors > limit:
         return None
     is_class, (loss, intercept) = training.recipe.q is None, form(training)
     square = _mean_square(training) + (intercept != "none")
     kappa = float(np.mean(training.C)) * square
     places, forms = m if is_class else 2 * m, (loss.is_bounded, is_class, True)
     return auto.Facts(places, m, n, rows.density, kappa, *forms)
+
+
+def _vectors_of(training: Training) -> int:
+    """Numbers of the vectors of all problems of sparse rows."""
+    (m, n), copies = training.rows.shape, 1 if training.recipe.q is None else 2
+    return len(training.tasks) * (m * copies * LINEAR_PLACES + 4 * n)
 
 
 def _mean_square(training: Training) -> float:
@@ -244,6 +254,9 @@ def _size_hindrance(training: Training) -> str | None:
         return None if has_room(training, most, t) else ROUGH
     if suits_sparse(training)[0]:
         return None
+    limit, X = training.memory_limit, training.rows.in_memory()
+    if limit is not None and sparse.issparse(X) and 8 * _vectors_of(training) > limit:
+        return ROUGH
     if suits_products(training, most):
         chosen = list(range(len(training.tasks)))
         return None if memory_for_products(training, chosen) > 0 else ROUGH

@@ -296,8 +296,9 @@ def _small(facts: Facts, most: float) -> str:
 
 def has_descended(start: Any) -> bool:
     """Whether a start is where coordinate descent of the batch solver gave up."""
-    is_batched = isinstance(start, Solution) and start.solver == batch.NAME
-    return is_batched and "updates" in start.extras
+    if not isinstance(start, Solution) or start.status is not Status.STALLED:
+        return False
+    return start.solver == batch.NAME and "updates" in start.extras
 
 
 def _chosen(problem: Problem) -> ChosenSolver:

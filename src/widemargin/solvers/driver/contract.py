@@ -125,4 +125,5 @@ class ChosenSolver(NamedTuple):
         if not self.reserves:
             return self
         first, *others = self.reserves
-        return type(self)(first.solver, self.reason, tuple(others))
+        reason = f"because {self.solver.name} got no further"
+        return type(self)(first.solver, reason, tuple(others))

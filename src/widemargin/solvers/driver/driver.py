@@ -6,6 +6,7 @@ limits, keeps the best point, records the trace, calls the user back, reacts to 
 and decides the status. No solver prints, times itself or certifies itself.
 """
 
+import dataclasses
 import math
 import warnings
 from collections.abc import Generator, Sequence
@@ -105,10 +106,12 @@ class _Driver:
             with until(self._deadline):
                 return self._run(start)
         except KeyboardInterrupt:
+            self._save_best()
             return Status.INTERRUPTED
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
+            self._save_best()
             return Status.TIME_LIMIT
         except MemoryError:
             if not self.best.is_model:
@@ -211,11 +214,20 @@ class _Driver:
         if ended is Status.SOLVED and not saver.checkpoint.keep:
             saver.checkpoint.remove()
         elif saver.due or ended is not None:
-            try:
-                turn = self._turn, self.solver.name
-                saver.save(turn, step, *self._point, self.best)
-            except OSError as error:  # a long run shall not end for that
-                warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
+            self._write(saver, self.solver.name, step, *self._point)
+
+    def _save_best(self) -> None:
+        """Save the best point of a run that ended within a step: any solver's."""
+        if self._saver is not None and self.best.is_model and self.trace:
+            step = dataclasses.replace(self.trace[-1], vectors=())
+            self._write(self._saver, "", step, self.best.v, None)
+
+    def _write(self, saver: Saver, by: str, step: Step, v: Vector, state: Any) -> None:
+        """Write the file, of vectors that the solver of a name goes on from."""
+        try:
+            saver.save((self._turn, by), step, v, state, self.best)
+        except OSError as error:  # a long run shall not end for that
+            warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
 
     def _resume(self, saved: Saved) -> Start:
         """Take up what another run has saved: where to go on."""

@@ -177,7 +177,8 @@ def _summed(c: Vector, copies: int) -> Vector:
     """Numbers of all variables, added up over the copies of each sample."""
     if copies == 1:
         return c
-    return np.asarray(c.reshape(copies, -1, *c.shape[1:]).sum(axis=0))
+    each = len(c) // copies  # not -1, as there may be no columns
+    return np.asarray(c.reshape(copies, each, *c.shape[1:]).sum(axis=0))
 
 
 def _spread(f: Vector, copies: int) -> Vector:

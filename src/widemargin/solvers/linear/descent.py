@@ -170,7 +170,7 @@ class Descent(ABC):
         """
         state = self._state
         gap, fall, goal = (float(state[name][0]) for name in ("gap", "fall", "goal"))
-        if not 0.0 < goal < gap < np.inf or fall >= 1.0:
+        if not 0.0 < goal < gap < np.inf or not 0.0 < fall < 1.0:
             return 0.0
         epochs = math.log(goal / gap) / math.log(fall)
         return epochs * float(state["active"][0]) / self._m
