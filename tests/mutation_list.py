@@ -1094,8 +1094,8 @@ MUTATIONS = [
     Mutation(
         "low rank: both rows of a sample",
         "inner_points.py",
-        "return np.asarray(c.reshape(copies, -1, *c.shape[1:]).sum(axis=0))",
-        "return np.asarray(c.reshape(copies, -1, *c.shape[1:])[0])",
+        "return np.asarray(c.reshape(copies, each, *c.shape[1:]).sum(axis=0))",
+        "return np.asarray(c.reshape(copies, each, *c.shape[1:])[0])",
         LOW_RANK,
     ),
     Mutation(

@@ -261,3 +261,22 @@ def test_linear_svc_says_why():
     clf = LinearSVC(C=1e-3, **options).fit(X, y)
     assert clf.solution_.solver == "coordinate_descent"
     assert "mean C times mean |x|^2 = 0.031, at most" in clf.solution_.reason
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "is_class", "solver"),
+    [
+        (3_000, 1_000, False, "interior_point"),
+        (3_000, 1_000, True, "interior_point"),
+        (1_500, 1_000, False, "interior_point"),
+        (1_500, 1_000, True, "augmented_lagrangian"),
+        (21_000, 1_000, False, "augmented_lagrangian"),
+        (3_000, 1_600, False, "augmented_lagrangian"),
+        (1_000, 256, False, "augmented_lagrangian"),
+    ],
+)
+def test_sparse_rows_of_some_hundred_columns_go_inside(m, n, is_class, solver):
+    places = m if is_class else 2 * m
+    facts = auto.Facts(places, m, n, 0.01, 1e9, True, is_class, True)
+    assert not facts.descends
+    assert auto._for_linear(facts).solver.name == solver

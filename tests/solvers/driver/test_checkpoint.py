@@ -1,5 +1,6 @@
 """Runs that are killed, stopped or interrupted, and go on."""
 
+import itertools
 import json
 import os
 import signal
@@ -13,8 +14,9 @@ import pytest
 
 from tests.cases.problems import PROBLEMS
 from tests.cases.waits import HANGS
-from widemargin import Checkpoint, Problem, open_rows, solve
+from widemargin import Checkpoint, Kernel, Problem, open_rows, solve
 from widemargin.solvers import (
+    IRWLS,
     ActiveSet,
     AugmentedLagrangian,
     CoordinateDescent,
@@ -61,6 +63,32 @@ def test_a_run_in_pieces_ends_at_the_same_answer(name, tmp_path):
         assert "(resumed at iteration " in last.reason
     if solver.name == "interior_point":  # as if there had been nothing in between
         assert last.trace[-1].iteration <= len(whole.trace) + len(pieces)
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", 0.01)])
+def test_a_run_that_ends_within_a_step_goes_on_from_its_best_point(
+    kernel, tmp_path, monkeypatch
+):
+    X, y = PROBLEMS["breast_cancer"]()
+    path, solver = tmp_path / "run.checkpoint", IRWLS if kernel else InteriorPoint
+    problem = Problem(X, y, 1.0, "hinge", "free", kernel=kernel)
+    iterate, count = solver.iterate, 1 if kernel else 4
+
+    def pressed(self, *given):
+        """Ctrl-C comes after some steps."""
+        yield from itertools.islice(iterate(self, *given), count + 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(solver, "iterate", pressed)
+    first = solve(problem, solver(), tol=1e-7, checkpoint=path)
+    assert first.status == "interrupted"
+    assert path.exists()
+    monkeypatch.setattr(solver, "iterate", iterate)
+    last = solve(problem, solver(), tol=1e-7, checkpoint=path)
+    assert last.status == "solved"
+    assert "(resumed at iteration " in last.reason
+    assert last.trace[0].best_gap <= first.trace[-1].best_gap * (1 + 1e-9)
+    assert not path.exists()
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):

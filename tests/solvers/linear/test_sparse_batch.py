@@ -307,9 +307,64 @@ class TestEstimators:
         found = LinearSVC(max_iter=100).fit(X, target > 0)
         assert found.solution_.solver == "coordinate_descent"
 
-    def test_memory_limit_counts(self, monkeypatch):
+    def test_a_solved_answer_is_a_start_of_descent(self):
         X, target = rows()
-        monkeypatch.setattr(engine_choice, "has_room", lambda *given: False)
-        monkeypatch.setattr(engine_choice, "MOST_LINEAR", 0)
+        y = np.where(target > 0, 1, -1)
+        found = LinearSVC(loss="hinge", intercept="penalized").fit(X, y).solution_
+        problem = Problem(X, y, 1.1, "hinge", "penalized")
+        assert solve(problem, start=found).solver == "coordinate_descent"
+        stalled = found.changed(status=Status.STALLED)
+        other = solve(problem, start=stalled)
+        assert other.solver == "augmented_lagrangian"
+        assert other.reason == "because coordinate_descent got no further"
+
+    def test_the_facts_are_those_of_the_problem(self, monkeypatch):
+        X, target = rows()
+        weights = np.random.default_rng(0).uniform(0.0, 2.0, M)
+        known = []
+        monkeypatch.setattr(auto.Facts, "descends", property(known.append))
+        for model, y in ((LinearSVC(C=3.0), target > 0), (LinearSVR(C=3.0), target)):
+            known.clear()
+            model.fit(X, y, sample_weight=weights)
+            if isinstance(model, LinearSVR):
+                problem = regression_problem(X, y, 3.0 * weights, 0.0, "hinge", "free")
+            else:
+                problem = Problem(X, 2 * y - 1, 3.0 * weights, "squared_hinge")
+            for own, other in zip(known[0], auto.Facts.of(problem), strict=True):
+                assert own == pytest.approx(other, rel=1e-12)
+
+    @pytest.mark.parametrize(
+        ("constant", "value"), [("MOST_STORED_ALONE", 4_000), ("MOST_STORED", 5_000)]
+    )
+    def test_many_entries_go_elsewhere(self, monkeypatch, constant, value):
+        X, target = rows(m=700)
+        assert LinearSVC().fit(X, target > 0).solution_.solver == "batch"
+        monkeypatch.setattr(engine_choice, constant, value)
         found = LinearSVC().fit(X, target > 0)
         assert found.solution_.solver == "coordinate_descent"
+
+    @pytest.mark.parametrize("seed", [1, 2**70])
+    def test_the_seed_of_the_estimator_is_that_of_the_core(self, seed):
+        X, target = rows()
+        own = LinearSVC(tol=1e-2, random_state=seed).fit(X, target > 0)
+        other = LinearSVC(tol=1e-2, random_state=3).fit(X, target > 0)
+        assert own.solution_.solver == "batch"
+        assert not np.array_equal(own.coef_, other.coef_)
+
+    def test_whole_numbers_are_taken(self):
+        X, target = rows()
+        X = sparse.csr_array(np.rint(9.0 * X.toarray()).astype(np.int64))
+        found = LinearSVC(C=0.01).fit(X, target > 0)
+        same = LinearSVC(C=0.01).fit(X.astype(float), target > 0)
+        assert found.solution_.solver == "batch"
+        np.testing.assert_array_equal(found.coef_, same.coef_)
+
+    def test_memory_limit_counts_vectors_and_no_zeros(self, monkeypatch):
+        X, target = rows(m=700)
+        needed = 8 * (700 * engine_choice.LINEAR_PLACES + 4 * N)
+        enough = LinearSVC(memory_limit=needed).fit(X, target > 0)
+        assert enough.solution_.solver == "batch"
+        fewer = LinearSVC(memory_limit=needed - 1).fit(X, target > 0)
+        assert fewer.solution_.solver == "coordinate_descent"
+        with pytest.raises(ValueError, match="memory_limit has no room"):
+            LinearSVC(memory_limit=needed - 1, solver="batch").fit(X, target > 0)

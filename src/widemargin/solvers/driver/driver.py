@@ -25,7 +25,7 @@ from widemargin.solution import (
     Trace,
 )
 from widemargin.solvers.driver.advice import ROUGH, Ending
-from widemargin.solvers.driver.best import Answer
+from widemargin.solvers.driver.best import Answer, Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
     ChosenSolver,
@@ -83,6 +83,7 @@ class _Driver:
         self._accepted: Answer | None = None
         self._kept: Answer | None = None  # one that was made before the end
         self._rehearsed = False
+        self._written = -math.inf  # the iteration that was saved last
         self._deadline = limits.deadline
         self._sweep = 0.0  # seconds of a sweep, by the last step that made any
         self._answered = 0.0  # seconds that an answer may take
@@ -217,13 +218,20 @@ class _Driver:
             self._write(saver, self.solver.name, step, *self._point)
 
     def _save_best(self) -> None:
-        """Save the best point of a run that ended within a step: any solver's."""
-        if self._saver is not None and self.best.is_model and self.trace:
-            step = dataclasses.replace(self.trace[-1], vectors=())
-            self._write(self._saver, "", step, self.best.v, None)
+        """Save the best point of a run that ended within a step, for any solver.
+
+        Unless the step before it was saved, with what its solver goes on from.
+        """
+        best, saver = self.best, self._saver
+        if saver is None or not isinstance(best, Best) or not best.is_model:
+            return
+        step = dataclasses.replace(self.trace[-1], vectors=())
+        if step.iteration > self._written + 1:
+            self._write(saver, "", step, best.v, None)
 
     def _write(self, saver: Saver, by: str, step: Step, v: Vector, state: Any) -> None:
         """Write the file, of vectors that the solver of a name goes on from."""
+        self._written = step.iteration
         try:
             saver.save((self._turn, by), step, v, state, self.best)
         except OSError as error:  # a long run shall not end for that
