@@ -16,9 +16,10 @@ from widemargin.estimators.engine_choice import (
     largest_of,
     refuse_named,
     small_enough,
+    suits_descent,
+    suits_gradients,
     suits_newton,
     suits_products,
-    suits_sparse,
 )
 from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
@@ -84,9 +85,8 @@ def _linear_batch(training: Training) -> dict[int, Solution]:
     if suits_newton(training, m):
         return dict(enumerate(_by_newton(training) or []))
     found = {}
-    takes, visits = suits_sparse(training)
-    if takes:
-        found = dict(enumerate(_of_sparse(training, visits, starts)))
+    if suits_descent(training) or suits_gradients(training):
+        found = dict(enumerate(_of_sparse(training, starts)))
         chosen = [k for k, one in found.items() if one.status is Status.STALLED]
     if chosen and may_take and suits_products(training, m):
         found |= solve_by_products(training, chosen)
@@ -148,15 +148,17 @@ def _by_newton(training: Training) -> list[Solution] | None:
     return _newton(training, rows.in_memory(), *_labels_and_weights(training))
 
 
-def _of_sparse(training: Training, visits: float, starts: Any) -> list[Solution]:
-    """The same of sparse rows, by visits of descent or not; some may be stalled."""
+def _of_sparse(training: Training, starts: Any) -> list[Solution]:
+    """The same of sparse rows; some may be stalled."""
     X: Any = training.rows.in_memory()
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     y, C = _labels_and_weights(training)
+    if not (visits := suits_descent(training)):
+        return _solve_many(training, X, y, C)
     found = _solve_many(training, X, y, C, visits=visits, starts=starts)
     left = [k for k, one in enumerate(found) if one.status is Status.STALLED]
-    if visits > 0.0 and left and not form(training)[0].is_bounded:
+    if left and suits_gradients(training):
         for k, one in zip(left, _solve_many(training, X, y[left], C), strict=True):
             if one.status is not Status.STALLED:
                 found[k] = one

@@ -114,19 +114,20 @@ def suits_newton(training: Training, m: int) -> bool:
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
 
 
-def suits_sparse(training: Training) -> tuple[bool, float]:
-    """Whether the core takes sparse rows, all at once; with what visits of descent.
-
-    Without any by Newton's method, for the squared loss.
-    """
+def suits_descent(training: Training) -> float:
+    """Visits of coordinate descent for problems of sparse rows; 0 where others suit."""
     facts = _facts_of_sparse(training)
-    if facts is None:
-        return False, 0.0
-    if facts.descends:
-        return True, facts.visits
-    n, stored = facts.n, facts.density * facts.samples * facts.n
+    return facts.visits if facts is not None and facts.descends else 0.0
+
+
+def suits_gradients(training: Training) -> bool:
+    """Whether Newton's method takes sparse rows by conjugate gradients, all at once."""
+    facts = _facts_of_sparse(training)
+    if facts is None or facts.is_bounded or not facts.is_sparse or facts.n > auto.WIDE:
+        return False
+    stored = facts.density * facts.samples * facts.n
     few = len(training.tasks) * stored <= MOST_STORED_ALONE
-    return not facts.is_bounded and few and n**3 >= FACTOR_COST * stored, 0.0
+    return few and facts.n**3 >= FACTOR_COST * stored
 
 
 def _facts_of_sparse(training: Training) -> auto.Facts | None:
@@ -252,7 +253,7 @@ def _size_hindrance(training: Training) -> str | None:
         is_paired = training.tasks[0].negative is not None
         t = 1 if is_paired else len(training.tasks)
         return None if has_room(training, most, t) else ROUGH
-    if suits_sparse(training)[0]:
+    if suits_descent(training) or suits_gradients(training):
         return None
     limit, X = training.memory_limit, training.rows.in_memory()
     if limit is not None and sparse.issparse(X) and 8 * _vectors_of(training) > limit:
