@@ -330,3 +330,18 @@ def test_machines_that_hardly_have_a_margin_take_one_inner_point(m, nu):
         found = NuSVC(nu=nu, gamma=0.1, tol=1e-2).fit(X, y).solution_
     assert found.status in ("solved", "no_margin")
     assert found.trace[-1].iteration <= 3
+
+
+@pytest.mark.parametrize("intercept", ["none", "penalized"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_regressions_without_a_free_intercept_have_no_sums(loss, intercept):
+    """Their inner points have no column of sums: that has ended fits with ValueError."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    target = np.sin(2 * (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=300)))
+    kernel = Kernel("rbf", 0.14)
+    problem = regression_problem(X, target, 1e5, 0.1, loss, intercept, kernel=kernel)
+    found = solve(problem, IRWLS(), tol=1e-4)
+    assert found.status == "solved"
+    best = solve(problem, IRWLS(), tol=1e-6).certificate
+    assert best.dual <= found.certificate.primal <= best.primal * (1 + 1e-4)
