@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from widemargin import _core
 from widemargin.kernels.layout import SPARSE_BATCH, Layout
@@ -209,9 +210,13 @@ class CoreSums:
         self, X: Matrix, index: NDArray[np.int64], n_jobs: int | None = 1
     ) -> Vector:
         """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
-        samples = Samples(self.layout, X, index, Parts(len(index), n_jobs))
+        few, made = X, self._batches
+        if self._meets_few_columns(X, index):
+            few, made = self._narrowed(X, index)
+            index = np.arange(len(index))
+        samples = Samples(self.layout, few, index, Parts(len(index), n_jobs))
         sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
-        batches = self._batches_for(samples)
+        batches = self._batches_for(samples, made)
         if samples.m <= STRIP and self._kept is not None:
             deadline.check()
             form, rows = self.layout.form, sums.reshape(-1, STRIP)
@@ -223,9 +228,25 @@ class CoreSums:
             samples.sums(batch, len(weights), weights, sums[group])
         return sums[:, :, : len(index)]
 
-    def _batches_for(self, samples: Samples) -> Any:
+    def _meets_few_columns(self, X: Any, index: NDArray[np.int64]) -> bool:
+        """Whether rows of batches would be made dense of whose columns few matter."""
+        alike = self.layout.stays_sparse and not self.layout.by_differences
+        few = len(index) <= STRIP and self._kept is None
+        return bool(alike and few and sparse.issparse(X) and X[index].nnz)
+
+    def _narrowed(
+        self, X: Matrix, index: NDArray[np.int64]
+    ) -> tuple[sparse.csr_array, Batches]:
+        """Rows and batches with the columns that these rows have: the same products."""
+        rows = self.layout.rows(X[index])
+        columns, place = np.unique(rows.indices, return_inverse=True)
+        shape = rows.shape[0], len(columns)
+        few = sparse.csr_array((rows.data, place, rows.indptr), shape=shape)
+        return few, self._batches.of_columns(columns)
+
+    def _batches_for(self, samples: Samples, own: Batches) -> Any:
         """The batches of Z, in order: each made in its turn, or kept."""
-        made = (self._batches.take(some, samples) for _, some in self._cut)
+        made = (own.take(some, samples) for _, some in self._cut)
         if self._kept is None:
             return made
         if samples.is_sparse not in self._kept:

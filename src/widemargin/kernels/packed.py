@@ -6,6 +6,7 @@ they are made. Each sample has a lane of its own, so what comes out for it does 
 depend on the other samples.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -135,6 +136,16 @@ class Batches:
                 self._norms = norms_of(rows, layout)
             entries = linalg.density(rows) * rows.shape[1]
             self.size = _clipped(SPARSE_ENTRIES / (entries + 1), 64)
+
+    def of_columns(self, columns: NDArray[np.intp]) -> "Batches":
+        """The same sparse rows with some columns, and the lengths of them all."""
+        found = Batches(self._layout, sparse.csr_array(self._by_columns[:, columns]))
+        found._norms = self._norms
+        return found
+
+    @functools.cached_property
+    def _by_columns(self) -> sparse.csc_array:
+        return sparse.csc_array(self._layout.rows(self._Z))
 
     def cut(self, count: int) -> list[slice]:
         """Parts of a number of rows, each worth a batch."""
