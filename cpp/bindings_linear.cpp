@@ -1,6 +1,7 @@
 // Linear problems that are solved all at once, as Python calls them.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "bindings.hpp"
 #include "descent_batch.hpp"
@@ -23,58 +24,51 @@ widemargin::LinearProblems<Rows> linear_problems(
   return {X, span(y), span(C), margins, squared, intercept, span(alpha), span(v)};
 }
 
-// Whether Ctrl-C ended it.
-bool newton_batch(const Matrix<const double>& X, const Matrix<const double>& y,
-                  const Array<const double>& C, bool squared, int intercept, double tol,
-                  std::int64_t most, std::size_t threads, const nb::callable& stop,
-                  const Matrix<double>& alpha, const Matrix<double>& v,
+// run(question) without the GIL; whether Ctrl-C ended it.
+template <class Run>
+bool is_interrupted(const nb::callable& stop, const Run& run) {
+  Question question{stop};
+  {
+    const nb::gil_scoped_release release;
+    run(std::ref(question));
+  }
+  return question.interrupted;
+}
+
+// Of dense or sparse rows, of these with the squared loss; whether Ctrl-C ended it.
+template <class Rows>
+bool newton_batch(const Rows& X, const Matrix<const double>& y, const Array<const double>& C,
+                  bool squared, int intercept, double tol, std::int64_t most, std::size_t threads,
+                  const nb::callable& stop, const Matrix<double>& alpha, const Matrix<double>& v,
                   const Array<std::int64_t>& steps, int simd,
                   const std::optional<Matrix<const double>>& q, double digits) {
-  const widemargin::DenseView<double> rows{X.data(), X.shape(0), X.shape(1)};
-  const auto all = linear_problems(rows, X.shape(0), y, C, squared, intercept, alpha, v, steps, q);
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
-  Question question{stop};
-  {
-    const nb::gil_scoped_release release;
-    widemargin::newton_batch(code, all, {tol, most, threads, std::ref(question)}, digits,
-                             span(steps));
+  const auto solve = [&](const auto& rows, std::size_t m) {
+    const auto all = linear_problems(rows, m, y, C, squared, intercept, alpha, v, steps, q);
+    return is_interrupted(stop, [&](const auto& ask) {
+      widemargin::newton_batch(code, all, {tol, most, threads, ask}, digits, span(steps));
+    });
+  };
+  if constexpr (std::is_same_v<Rows, widemargin::Csr>) {
+    require(squared);
+    return solve(X, X.rows());
+  } else {
+    return solve(widemargin::DenseView<double>{X.data(), X.shape(0), X.shape(1)}, X.shape(0));
   }
-  return question.interrupted;
 }
 
-// The same of sparse rows.
-bool newton_batch_of_csr(const widemargin::Csr& X, const Matrix<const double>& y,
-                         const Array<const double>& C, bool squared, int intercept, double tol,
-                         std::int64_t most, std::size_t threads, const nb::callable& stop,
-                         const Matrix<double>& alpha, const Matrix<double>& v,
-                         const Array<std::int64_t>& steps, int simd,
-                         const std::optional<Matrix<const double>>& q, double) {
-  require(squared);
-  const auto all = linear_problems(X, X.rows(), y, C, squared, intercept, alpha, v, steps, q);
-  const auto code = widemargin::compiled(widemargin::simd_level(simd));
-  Question question{stop};
-  {
-    const nb::gil_scoped_release release;
-    widemargin::newton_batch(code, all, {tol, most, threads, std::ref(question)}, span(steps));
-  }
-  return question.interrupted;
-}
-
-// The same by coordinate descent. No column of X repeats in a row.
+// The same of sparse rows by coordinate descent. No column of X repeats in a row.
 bool descent_batch(const widemargin::Csr& X, const Matrix<const double>& y,
                    const Array<const double>& C, bool squared, int intercept, double tol,
                    std::int64_t most, std::size_t threads, const nb::callable& stop,
                    const Matrix<double>& alpha, const Matrix<double>& v,
                    const Array<std::int64_t>& visits, int simd,
                    const std::optional<Matrix<const double>>& q, std::uint64_t seed) {
+  const auto level = widemargin::simd_level(simd);
   const auto all = linear_problems(X, X.rows(), y, C, squared, intercept, alpha, v, visits, q);
-  Question question{stop};
-  {
-    const nb::gil_scoped_release release;
-    widemargin::descent_batch(widemargin::simd_level(simd), all,
-                              {tol, most, threads, std::ref(question)}, seed, span(visits));
-  }
-  return question.interrupted;
+  return is_interrupted(stop, [&](const auto& ask) {
+    widemargin::descent_batch(level, all, {tol, most, threads, ask}, seed, span(visits));
+  });
 }
 
 }  // namespace
@@ -86,7 +80,8 @@ void bind_linear(nb::module_& m) {
           "v"_a.noconvert(), "steps"_a.noconvert(), "simd"_a = -1, "q"_a.noconvert() = nb::none(),
           last);
   };
-  bind("newton_batch", &newton_batch, "digits"_a = std::numeric_limits<double>::infinity());
-  bind("newton_batch", &newton_batch_of_csr, "digits"_a = std::numeric_limits<double>::infinity());
+  const auto digits = "digits"_a = std::numeric_limits<double>::infinity();
+  bind("newton_batch", &newton_batch<Matrix<const double>>, digits);
+  bind("newton_batch", &newton_batch<widemargin::Csr>, digits);
   bind("descent_batch", &descent_batch, "seed"_a = 0);
 }

@@ -412,10 +412,10 @@ void newton_batch(const Compiled& code, const LinearProblems<DenseView<double>>&
 }
 
 void newton_batch(const Compiled& code, const LinearProblems<Csr>& problems,
-                  const LinearLimits& limits, std::span<std::int64_t> steps) {
+                  const LinearLimits& limits, double digits, std::span<std::int64_t> steps) {
   problems.X.visit([&]<class Real, class Index>(const CsrView<Real, Index>& view) {
     const FusedCsr<Real, Index> X{view, problems.X.n};
-    run(code, problems, X, {}, limits, limits.tol, steps);
+    run(code, problems, X, {}, limits, digits, steps);
   });
 }
 

@@ -19,6 +19,6 @@ namespace widemargin {
 void newton_batch(const Compiled& code, const LinearProblems<DenseView<double>>& problems,
                   const LinearLimits& limits, double digits, std::span<std::int64_t> steps);
 void newton_batch(const Compiled& code, const LinearProblems<Csr>& problems,
-                  const LinearLimits& limits, std::span<std::int64_t> steps);
+                  const LinearLimits& limits, double digits, std::span<std::int64_t> steps);
 
 }  // namespace widemargin

@@ -85,8 +85,9 @@ def _linear_batch(training: Training) -> dict[int, Solution]:
     if suits_newton(training, m):
         return dict(enumerate(_by_newton(training) or []))
     found = {}
-    if suits_descent(training) or suits_gradients(training):
-        found = dict(enumerate(_of_sparse(training, starts)))
+    visits = suits_descent(training)
+    if visits or suits_gradients(training):
+        found = dict(enumerate(_of_sparse(training, visits, starts)))
         chosen = [k for k, one in found.items() if one.status is Status.STALLED]
     if chosen and may_take and suits_products(training, m):
         found |= solve_by_products(training, chosen)
@@ -148,17 +149,15 @@ def _by_newton(training: Training) -> list[Solution] | None:
     return _newton(training, rows.in_memory(), *_labels_and_weights(training))
 
 
-def _of_sparse(training: Training, starts: Any) -> list[Solution]:
-    """The same of sparse rows; some may be stalled."""
+def _of_sparse(training: Training, visits: float, starts: Any) -> list[Solution]:
+    """The same of sparse rows, by visits of descent if any; some may be stalled."""
     X: Any = training.rows.in_memory()
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     y, C = _labels_and_weights(training)
-    if not (visits := suits_descent(training)):
-        return _solve_many(training, X, y, C)
     found = _solve_many(training, X, y, C, visits=visits, starts=starts)
     left = [k for k, one in enumerate(found) if one.status is Status.STALLED]
-    if left and suits_gradients(training):
+    if visits and left and suits_gradients(training):
         for k, one in zip(left, _solve_many(training, X, y[left], C), strict=True):
             if one.status is not Status.STALLED:
                 found[k] = one

@@ -9,8 +9,8 @@ problems one after the other; what comes out does not depend on them.
 `ManyLinearProblems.certificates` checks it.
 """
 
+import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,8 @@ def solve_many_linear(
     limits : Limits, of which ``tol`` and the time end it
     threads : int
     to_digits : bool
-        Whether few rows are solved to the last digits of float64, if these allow it.
-        Not of sparse rows.
+        Whether few rows are solved to the last digits of float64, if these allow it,
+        by Newton's method.
     visits : float
         Of sparse rows: coordinate descent takes them, up to so many visits of each. 0:
         Newton's method, of sparse rows for the squared loss.
@@ -80,34 +80,15 @@ def solve_many_linear(
     if starts is not None:
         alpha[:] = starts[0] / units.unit
         v[:, n:] = ((starts[1] - units.shift) / units.unit)[:, np.newaxis]
-    deadline = limits.deadline
-
-    def run(solver: Callable[..., bool], X: Any, most: int, **how: Any) -> bool:
-        """Let the core solve them; whether Ctrl-C ended it."""
-        return solver(
-            X,
-            core.y,
-            core.C,
-            not problems.loss.is_bounded,
-            INTERCEPTS[problems.intercept],
-            limits.tol,
-            most,
-            threads if t * problems.X.size > SHARED_ENTRIES else 1,
-            lambda: deadline is not None and deadline.left <= 0.0,
-            alpha,
-            v,
-            steps,
-            q=core.q,
-            **how,
-        )
-
+    run: Callable[..., bool]
     if visits > 0.0:
-        rows = linalg.in_core(core.X)
-        interrupted = run(_core.descent_batch, rows, int(visits * m), seed=seed)
+        most = int(visits * m)
+        run = functools.partial(_core.descent_batch, q=core.q, seed=seed)
     else:
-        rows = linalg.in_core(core.X) if sparse.issparse(core.X) else core.X
+        most = MOST_STEPS
         digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
-        interrupted = run(_core.newton_batch, rows, MOST_STEPS, digits=digits)
+        run = functools.partial(_core.newton_batch, q=core.q, digits=digits)
+    interrupted = _in_core(run, core, limits, most, threads, (alpha, v, steps))
     alpha *= units.unit
     v *= units.unit
     W = np.ascontiguousarray(v[:, :n])
@@ -120,11 +101,35 @@ def solve_many_linear(
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / t
     zeros = problems.zero_objectives.tolist()
-    done = "steps", steps.tolist()
+    unit, counts = "steps", steps.tolist()
     if visits > 0.0:
-        done = "updates", (steps / m).tolist()
-    ends = zip(alpha, W, b.tolist(), bounds, done[1], zeros, strict=True)
-    return [_solution(problems, end, status, seconds, limits, done[0]) for end in ends]
+        unit, counts = "updates", (steps / m).tolist()
+    ends = zip(alpha, W, b.tolist(), bounds, counts, zeros, strict=True)
+    return [_solution(problems, end, status, seconds, limits, unit) for end in ends]
+
+
+def _in_core(
+    run: Callable[..., bool],
+    problems: ManyLinearProblems,
+    limits: Limits,
+    most: int,
+    threads: int,
+    arrays: tuple[Vector, Vector, NDArray[np.int64]],
+) -> bool:
+    """Let a function of the core write alpha, v and steps; whether Ctrl-C ended it."""
+    X, deadline = problems.X, limits.deadline
+    return run(
+        linalg.in_core(X) if sparse.issparse(X) else X,
+        problems.y,
+        problems.C,
+        not problems.loss.is_bounded,
+        INTERCEPTS[problems.intercept],
+        limits.tol,
+        most,
+        threads if len(problems.y) * X.size > SHARED_ENTRIES else 1,
+        lambda: deadline is not None and deadline.left <= 0.0,
+        *arrays,
+    )
 
 
 def _solution(
