@@ -207,14 +207,14 @@ class CoreSums:
         return layout.lengths(X)
 
     def by_group(
-        self, X: Matrix, index: NDArray[np.int64], n_jobs: int | None = 1
+        self, X: Any, index: NDArray[np.int64], n_jobs: int | None = 1
     ) -> Vector:
         """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
-        few, made = X, self._batches
-        if self._meets_few_columns(X, index):
-            few, made = self._narrowed(X, index)
-            index = np.arange(len(index))
-        samples = Samples(self.layout, few, index, Parts(len(index), n_jobs))
+        made = self._batches
+        if self._may_narrow(X, len(index)):
+            X, index = X[index], np.arange(len(index))
+            X, made = self._narrowed(X) if X.nnz else (X, made)
+        samples = Samples(self.layout, X, index, Parts(len(index), n_jobs))
         sums = np.zeros((self._groups, self._W.shape[1], samples.norms.size))
         batches = self._batches_for(samples, made)
         if samples.m <= STRIP and self._kept is not None:
@@ -228,17 +228,14 @@ class CoreSums:
             samples.sums(batch, len(weights), weights, sums[group])
         return sums[:, :, : len(index)]
 
-    def _meets_few_columns(self, X: Any, index: NDArray[np.int64]) -> bool:
-        """Whether rows of batches would be made dense of whose columns few matter."""
+    def _may_narrow(self, X: Any, count: int) -> bool:
+        """Whether rows of batches are made dense anew for each call, for few rows X."""
         alike = self.layout.stays_sparse and not self.layout.by_differences
-        few = len(index) <= STRIP and self._kept is None
-        return bool(alike and few and sparse.issparse(X) and X[index].nnz)
+        return alike and count <= STRIP and self._kept is None and sparse.issparse(X)
 
-    def _narrowed(
-        self, X: Matrix, index: NDArray[np.int64]
-    ) -> tuple[sparse.csr_array, Batches]:
+    def _narrowed(self, X: Any) -> tuple[Any, Batches]:
         """Rows and batches with the columns that these rows have: the same products."""
-        rows = self.layout.rows(X[index])
+        rows = self.layout.rows(X)
         columns, place = np.unique(rows.indices, return_inverse=True)
         shape = rows.shape[0], len(columns)
         few = sparse.csr_array((rows.data, place, rows.indptr), shape=shape)
