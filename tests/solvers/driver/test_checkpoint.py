@@ -91,6 +91,23 @@ def test_a_run_that_ends_within_a_step_goes_on_from_its_best_point(
     assert not path.exists()
 
 
+def test_a_run_that_ends_before_its_first_step_keeps_its_start(tmp_path, monkeypatch):
+    X, y = PROBLEMS["breast_cancer"]()
+    problem, path = Problem(X, y, 1.0), tmp_path / "run.checkpoint"
+    start = solve(problem, tol=1e-2)
+
+    def pressed(self, *given):
+        """Ctrl-C comes at once."""
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(InteriorPoint, "iterate", pressed)
+    found = solve(problem, InteriorPoint(), tol=1e-7, start=start, checkpoint=path)
+    assert found.status == "interrupted"
+    assert found.certificate.primal <= start.certificate.primal * (1 + 1e-9)
+    assert not path.exists()
+
+
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     path = tmp_path / "a.checkpoint"
     X, y = PROBLEMS["breast_cancer"]()

@@ -223,7 +223,9 @@ class _Driver:
         Unless the step before it was saved, with what its solver goes on from.
         """
         best, saver = self.best, self._saver
-        if saver is None or not isinstance(best, Best) or not best.is_model:
+        if saver is None or not self.trace:  # without a step there is nothing new
+            return
+        if not isinstance(best, Best) or not best.is_model:
             return
         step = dataclasses.replace(self.trace[-1], vectors=())
         if step.iteration > self._written + 1:
