@@ -78,11 +78,8 @@ def draw_convergence(axes: Axes, solution: Solution) -> str:
     """Draw the bounds of one problem against time; whether they got near enough."""
     certificate, trace = solution.certificate, solution.trace
     time, primal, gap = map(trace.column, ("seconds", "best_primal", "best_gap"))
-    dual, upper, lower = (
-        trace.column("best_dual"),
-        certificate.primal,
-        certificate.dual,
-    )
+    dual = trace.column("best_dual")
+    upper, lower = certificate.primal, certificate.dual
     if certificate.relative_gap >= UNPROVED:
         upper, lower = primal[-1], dual[-1]
     # Distances to the other bound: they prove something, and are never zero.
