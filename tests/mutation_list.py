@@ -555,8 +555,8 @@ MUTATIONS = [
     Mutation(
         "label order: the positive class of two",
         "multiclass.py",
-        "return [BinaryTask(1)]",
-        "return [BinaryTask(0)]",
+        "return BinaryTasks(np.ones(1, np.int64))",
+        "return BinaryTasks(np.zeros(1, np.int64))",
         ("tests/estimators/test_estimators.py",),
     ),
     # -- votes of pairs
@@ -867,8 +867,8 @@ MUTATIONS = [
     Mutation(
         "many problems: labels",
         "batch_problems.py",
-        "np.where(flat == positive.repeat(sizes), 1.0, -1.0)",
-        "np.where(flat == positive.repeat(sizes), -1.0, 1.0)",
+        "np.where(flat == positive.repeat(each), 1.0, -1.0)",
+        "np.where(flat == positive.repeat(each), -1.0, 1.0)",
         BATCH,
     ),
     Mutation(

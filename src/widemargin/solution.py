@@ -3,7 +3,6 @@
 import functools
 import importlib
 import math
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -494,53 +493,6 @@ def _seconds(seconds: float) -> str:
 
 
 # -- several problems of one fit -------------------------------------------------------
-
-
-def first_of(solutions: Sequence[Solution]) -> Solution:
-    """The first solution of a fit; of several, with what they are together."""
-    if len(solutions) == 1:
-        return solutions[0]
-    return solutions[0].changed(together=_together(solutions))
-
-
-def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
-    """What several solutions are: see `Solution`."""
-    proofs = [s.certificate for s in solutions]
-    open_ones = [s for s in solutions if s.status != Status.SOLVED]
-    said = [s.message for s in sorted(open_ones, key=_gap_of)]
-    ended = [Status(s.status).value for s in solutions]
-    return {
-        "problems": len(solutions),
-        "status": {status: ended.count(status) for status in dict.fromkeys(ended)},
-        "relative_gap": max(map(_gap_of, solutions)),
-        "primal": sum(proof.primal for proof in proofs),
-        "dual": sum(proof.dual for proof in proofs),
-        "iterations": max(s.trace[-1].iteration for s in solutions),
-        "seconds": sum(s.seconds for s in solutions),
-        "message": said[-1] if said else "",
-        "is_convex": all(s.is_convex for s in solutions),
-        "solvers": _solvers_of(solutions),
-    }
-
-
-def _solvers_of(solutions: Sequence[Solution]) -> list[str]:
-    """The solvers, each with what the reasons for all its problems begin with."""
-    reasons: dict[str, set[str]] = {}
-    for one in solutions:
-        reasons.setdefault(one.solver, set()).add(one.reason)
-    return [", ".join([n, *_shared(found)]) for n, found in reasons.items()]
-
-
-def _shared(reasons: set[str]) -> list[str]:
-    """The reason, or what reasons that differ in brackets say alike, if any."""
-    if len(reasons) == 1:
-        return list(reasons)
-    start, bracket, _ = os.path.commonprefix(list(reasons)).partition(" (")
-    return [start] if bracket else []
-
-
-def _gap_of(solution: Solution) -> float:
-    return solution.certificate.relative_gap
 
 
 def _summary(together: dict[str, Any], tol: float) -> str:

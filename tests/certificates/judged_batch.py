@@ -155,7 +155,8 @@ def judge_family(seed, number):
         found = solve_places(problems, limits, MEMORY, 1)
         other = _moved(problems, found, rng)
     status = "solved" if found.solved(limits.tol)[0] else "stalled"
-    points = [(found.c, found.b, found.rho, found.bounds[0], status), other]
+    bounds = Certificate(*found.proofs[0].tolist())
+    points = [(found.c, found.b, found.rho, bounds, status), other]
     verdicts = [_verdict_of(case, problems, limits.tol, *point) for point in points]
     verdicts[0].false += [f"warned: {w.message}" for w in seen]
     return verdicts + _by_working_sets(case, form)

@@ -164,7 +164,7 @@ def test_steps_of_several_problems_in_any_order(terminal):
             printer(step(1.0, 0, k))
             printer(step(np.inf, 1, k))
             printer(step(np.nan, 2, k))
-            printer.finish(k, 3e-5)
+            printer.finish([k], [3e-5])
         printer(step(0.5, 0, 1))
         printer.close()
     assert screen.shares[0] == 0.0
@@ -193,7 +193,7 @@ def test_nothing_for_a_terminal_goes_into_a_pipe(monkeypatch):
     monkeypatch.setattr(sys, "stderr", pipe)
     printer = Printer(1e-4, terminal_only=True)
     printer(step(0.5))
-    printer.finish(0, 1e-5)
+    printer.finish([0], [1e-5])
     printer.close()
     assert pipe.getvalue() == ""
 

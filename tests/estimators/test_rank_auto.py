@@ -76,11 +76,12 @@ def late(monkeypatch, max_iter, seconds=0.0):
     """Exact solves are ended by time after some iterations, with some time used up."""
     solve = plans.exact
 
-    def stopped(training):
+    def stopped(training, certified):
         if training.known is not None:
-            return solve(training)
+            return solve(training, certified)
         until = training.limits.until if max_iter else 1e-9
-        found = solve(training.limited(max_iter=max_iter or 1, until=until))
+        part = training.limited(max_iter=max_iter or 1, until=until)
+        found = solve(part, certified)
         training.clock._begin -= seconds
         solutions = [replace(s, status=Status.TIME_LIMIT) for s in found.solutions]
         return replace(found, solutions=solutions, training=training)

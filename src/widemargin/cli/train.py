@@ -37,7 +37,8 @@ from widemargin.models.model import Model
 from widemargin.models.model_file import save_model
 from widemargin.models.schemes import PAIRED
 from widemargin.report import check_matplotlib
-from widemargin.solution import Status, first_of
+from widemargin.solution import Status
+from widemargin.solutions import first_of
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver

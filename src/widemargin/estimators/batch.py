@@ -1,13 +1,20 @@
 """The binary problems of a fit that are small enough to be solved all at once."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from widemargin.estimators.batch_problems import form, solve_by_products, solve_chosen
+from widemargin.estimators.batch_problems import (
+    Found,
+    form,
+    numbered,
+    solve_by_products,
+    solve_chosen,
+)
 from widemargin.estimators.engine_choice import (
     LEAST_LINEAR_GAP,
     ROUGH,
@@ -25,6 +32,7 @@ from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Solution, Status
+from widemargin.solutions import Solutions, columns_of
 from widemargin.solvers.kernel.batch import NAME
 from widemargin.solvers.linear.batch import solve_many_linear
 from widemargin.system.threads import n_threads
@@ -35,7 +43,7 @@ Vector = NDArray[np.float64]
 FEW_ROWS = 16
 
 
-def solve_batch(training: Training) -> dict[int, Solution]:
+def solve_batch(training: Training) -> Found:
     """Solutions of small problems, by their numbers; stalled ones need another solver.
 
     There are none where the user asked for what this solver does not do.
@@ -45,11 +53,11 @@ def solve_batch(training: Training) -> dict[int, Solution]:
     fewer = without_equals(training, largest_of(training))
     if fewer is None:
         return _kernel_batch(training)
-    found = _kernel_batch(fewer.training)
+    found = numbered(_kernel_batch(fewer.training))
     return {k: fewer.for_all(k, solution) for k, solution in found.items()}
 
 
-def _kernel_batch(training: Training) -> dict[int, Solution]:
+def _kernel_batch(training: Training) -> Found:
     """The same, with equal samples as they are."""
     chosen = small_enough(training)
     found = solve_chosen(training, chosen) if chosen else {}
@@ -58,7 +66,7 @@ def _kernel_batch(training: Training) -> dict[int, Solution]:
     return found or {}
 
 
-def solve_linear_batch(training: Training) -> dict[int, Solution]:
+def solve_linear_batch(training: Training) -> Found:
     """Solutions of small problems that are linear in their columns, by their numbers.
 
     Stalled ones need another solver; there are none where others suit better.
@@ -70,7 +78,7 @@ def solve_linear_batch(training: Training) -> dict[int, Solution]:
         return {}
 
 
-def _linear_batch(training: Training) -> dict[int, Solution]:
+def _linear_batch(training: Training) -> Found:
     """The same, but that Ctrl-C outside of the core ends it."""
     # Along a path, too: from zero it is faster than others are from the last answer.
     training, starts = dataclasses.replace(training, starts=None), training.starts
@@ -79,27 +87,27 @@ def _linear_batch(training: Training) -> dict[int, Solution]:
     m, chosen = training.rows.shape[0], list(range(len(training.tasks)))
     may_take, is_classifier = is_allowed(training), training.recipe.q is None
     if may_take and is_classifier and m <= FEW_ROWS and form(training)[0].is_bounded:
-        found = solve_by_products(training, chosen)
-        if found and not _are_stalled(list(found.values())):
-            return found
+        products = solve_by_products(training, chosen)
+        if isinstance(products, Solutions) and not _are_stalled(products):
+            return products
     if suits_newton(training, m):
         return dict(enumerate(_by_newton(training) or []))
-    found = {}
+    found: dict[int, Solution] = {}
     visits = suits_descent(training)
     if visits or suits_gradients(training):
         found = dict(enumerate(_of_sparse(training, visits, starts)))
         chosen = [k for k, one in found.items() if one.status is Status.STALLED]
     if chosen and may_take and suits_products(training, m):
-        found |= solve_by_products(training, chosen)
+        found |= numbered(solve_by_products(training, chosen))
     return found
 
 
-def _are_stalled(found: list[Solution]) -> bool:
+def _are_stalled(found: Sequence[Solution]) -> bool:
     """Whether one is."""
-    return any(solution.status is Status.STALLED for solution in found)
+    return Status.STALLED in columns_of(found).statuses
 
 
-def solve_linear_pairs(training: Training) -> dict[int, Solution]:
+def solve_linear_pairs(training: Training) -> Found:
     """The same of problems of pairs of classes, by their numbers: those that suit."""
     found: dict[int, Solution] = {}
     training = dataclasses.replace(training, starts=None)  # as above
@@ -110,7 +118,10 @@ def solve_linear_pairs(training: Training) -> dict[int, Solution]:
     few = [k for k, m in sizes if suits_products(training, m)]
     try:
         if few and is_allowed(training):
-            found = solve_by_products(training, few)
+            products = solve_by_products(training, few)
+            if isinstance(products, Solutions) and products.columns.are_solved:
+                return products
+            found = numbered(products)
         if any(one.status is Status.INTERRUPTED for one in found.values()):
             return found
         for k in range(len(training.tasks)):

@@ -16,6 +16,7 @@ from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.problems.many import ManyProblems
 from widemargin.problems.nu import nu_mass
 from widemargin.solution import Solution
+from widemargin.solutions import Solutions
 from widemargin.solvers.kernel.batch import (
     MOST_EXACTLY,
     MOST_ROWS,
@@ -28,6 +29,8 @@ from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
+# Solutions of some problems by their numbers, or those of all problems of a fit.
+Found = dict[int, Solution] | Solutions
 
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
@@ -35,7 +38,7 @@ FEW_BYTES = 64 << 20
 PLACE_BYTES = 200
 
 
-def solve_chosen(training: Training, chosen: list[int]) -> dict[int, Solution] | None:
+def solve_chosen(training: Training, chosen: list[int]) -> Found | None:
     """Solutions of some problems with a kernel; none where time or memory end first.
 
     None where they do not fit into memory, or float32 is too rough for them.
@@ -56,10 +59,22 @@ def solve_chosen(training: Training, chosen: list[int]) -> dict[int, Solution] |
     except KeyboardInterrupt:  # of a callable: in turn they end at their first step
         training.callbacks.interrupt()
         return {}
+    return _by_number(training, chosen, solutions)
+
+
+def _by_number(training: Training, chosen: list[int], solutions: Solutions) -> Found:
+    """Solutions by the numbers of their problems: as they are, if they are of all."""
+    if len(chosen) == len(training.tasks):
+        return solutions
     return dict(zip(chosen, solutions, strict=True))
 
 
-def solve_by_products(training: Training, chosen: list[int]) -> dict[int, Solution]:
+def numbered(found: Found) -> dict[int, Solution]:
+    """The same as a dict."""
+    return found if isinstance(found, dict) else dict(enumerate(found))
+
+
+def solve_by_products(training: Training, chosen: list[int]) -> Found:
     """Solutions by the products of few rows; some may be stalled."""
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
@@ -78,7 +93,7 @@ def solve_by_products(training: Training, chosen: list[int]) -> dict[int, Soluti
     problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))
     found = solve_many(problems, training.limits, memory, threads)
-    return dict(zip(chosen, found, strict=True))
+    return _by_number(training, chosen, found)
 
 
 def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, int]:
@@ -156,19 +171,16 @@ def problems_of(
     if training.recipe.q is not None:
         twice = np.repeat([1.0, -1.0], training.rows.shape[0])
         return _over_all(training, samples, twice, training.recipe.q)
-    all_classes = tuple(range(len(samples.count)))
-    tasks = [training.tasks[k] for k in chosen]
-    groups = [
-        all_classes if task.negative is None else (task.positive, task.negative)
-        for task in tasks
-    ]
-    sizes = np.array([len(group) for group in groups])
-    flat = np.fromiter(itertools.chain.from_iterable(groups), np.int64)
-    positive = np.array([task.positive for task in tasks])
-    ends, count = sizes.cumsum(), samples.count[flat]
+    tasks, few = training.tasks, len(samples.count)
+    positive = tasks.positive[chosen]
+    if tasks.negative is not None:
+        each, flat = 2, np.stack([positive, tasks.negative[chosen]], axis=1).ravel()
+    else:
+        each, flat = few, np.tile(np.arange(few), len(chosen))
+    ends, count = each * np.arange(1, len(chosen) + 1), samples.count[flat]
     C: Any = training.C
     C = C[samples.rows_of(flat)] if np.ndim(C) else np.full(int(count.sum()), float(C))
-    signs = np.where(flat == positive.repeat(sizes), 1.0, -1.0)
+    signs = np.where(flat == positive.repeat(each), 1.0, -1.0)
     loss, intercept = form(training)
     places, y = count.cumsum()[ends - 1], signs.repeat(count)
     return ManyProblems(
@@ -180,7 +192,7 @@ def problems_of(
         C,
         loss,
         intercept,
-        np.full(len(tasks), -1),
+        np.full(len(chosen), -1),
         1.0 if training.recipe.nu is None else 0.0,
         _masses(training, y, C, places),
     )

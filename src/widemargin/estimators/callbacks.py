@@ -2,7 +2,7 @@
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from widemargin.estimators.progress import Printer
@@ -70,13 +70,15 @@ class Callbacks:
         """
         return functools.partial(self._call, problem, at)
 
-    def finish(self, problem: int, gap: float, status: Status) -> None:
-        """Show how a problem ended; Ctrl-C ends the problems that come after it too."""
+    def finish(
+        self, problems: Iterable[int], gaps: Sequence[float], statuses: Sequence[Status]
+    ) -> None:
+        """Show how problems ended; Ctrl-C ends those that come after them too."""
         with self._lock:
             for shown in (self._printer, self._estimator.callback):
                 if isinstance(shown, Printer):
-                    shown.finish(problem, gap)
-        if status is Status.INTERRUPTED:
+                    shown.finish(problems, gaps)
+        if Status.INTERRUPTED in statuses:
             self.interrupt()
 
     def interrupt(self) -> None:

@@ -43,7 +43,8 @@ from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS, Problem
-from widemargin.solution import NOT_CONVEX, Solution, Status, first_of
+from widemargin.solution import NOT_CONVEX, Solution, Status
+from widemargin.solutions import Columns, columns_of, first_of
 from widemargin.solvers.driver.checkpoint import Checkpoint
 
 
@@ -192,7 +193,7 @@ class Classifier(
                 fit = self._found(X, y, sample_weight, plan)
                 self._store(fit)
             self.seconds_ = fit.training.clock.seconds()
-        tell_ends(fit.solutions)
+        tell_ends(fit.solutions, fit.columns)
 
     def _check(self) -> None:
         """Refuse parameters out of range."""
@@ -238,14 +239,16 @@ class Classifier(
 
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""
-        solutions = fit.solutions
-        self.solutions_, self.solution_ = solutions, first_of(solutions)
-        self.intercept_ = np.array([s.b for s in fit.decisions])
-        self.n_iter_ = max(map(iterations, solutions))
-        worst = _worst(solutions)
-        self.dual_gap_ = float(worst.certificate.relative_gap)
-        interrupted = any(s.status is Status.INTERRUPTED for s in solutions)
-        ended = Status.INTERRUPTED if interrupted else _told(solutions).status
+        found = fit.columns
+        self.solutions_, self.solution_ = fit.solutions, first_of(fit.solutions)
+        self.intercept_ = found.b
+        if fit.reduced is not None:
+            self.intercept_ = columns_of(fit.reduced).b
+        self.n_iter_ = int(iterations(fit).max())
+        self.dual_gap_ = float(found.gaps.max())
+        ended = found.statuses[found.worst]
+        if Status.INTERRUPTED in found.statuses:
+            ended = Status.INTERRUPTED
         self.status_ = ended.value
         self._scheme = scheme_of(len(self.classes_), self.multi_class)
         self._meta = {
@@ -259,9 +262,9 @@ class Classifier(
         self._keep(fit)
 
 
-def iterations(solution: Solution) -> int:
-    """Iterations of a binary problem: at least 1, as scikit-learn has it."""
-    return max(1, solution.trace[-1].iteration)
+def iterations(fit: Fit) -> NDArray[np.int32]:
+    """Iterations of the binary problems: at least 1, as scikit-learn has it."""
+    return np.maximum(fit.columns.iterations, 1).astype(np.int32)
 
 
 def check_form(check: Checker, estimator: Any) -> None:
@@ -282,30 +285,17 @@ def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:
     classifier._meta |= facts
 
 
-def _worst(solutions: Sequence[Solution]) -> Solution:
-    """The solution with the largest gap."""
-    return max(solutions, key=_gap)
-
-
-def _gap(solution: Solution) -> float:
-    """The relative gap of a solution."""
-    return solution.certificate.relative_gap
-
-
-def _told(solutions: Sequence[Solution]) -> Solution:
-    """The solution with the largest gap of those that are not solved, if any."""
-    unsolved = [s for s in solutions if s.status is not Status.SOLVED]
-    return _worst(unsolved or solutions)
-
-
-def tell_ends(solutions: Sequence[Solution]) -> None:
-    """Raise or warn where the solves did not end well."""
-    first = (Status.INTERRUPTED, Status.OUT_OF_MEMORY)
-    raised = [s for status in first for s in solutions if s.status is status]
-    is_convex = all(s.is_convex for s in solutions)
-    told = max(raised, key=_gap) if raised else _told(solutions)
-    unsolved = sum(s.status is not Status.SOLVED for s in solutions)
+def tell_ends(solutions: Sequence[Solution], columns: Columns | None = None) -> None:
+    """Raise or warn where the solves did not end well; their columns may be known."""
+    found = columns or columns_of(solutions)
+    if found.are_solved and found.are_convex:
+        return
+    told, gaps = solutions[found.worst], found.gaps
+    for status in (Status.OUT_OF_MEMORY, Status.INTERRUPTED):  # the last one is raised
+        some = [k for k, one in enumerate(found.statuses) if one is status]
+        told = solutions[some[int(gaps[some].argmax())]] if some else told
+    unsolved = sum(one is not Status.SOLVED for one in found.statuses)
     if unsolved and len(solutions) > 1 and told.message != NOT_CONVEX:
         count = f"{unsolved} of {len(solutions)} binary problems are not solved."
         told = dataclasses.replace(told, message=f"{count} The worst: {told.message}")
-    tell_end(told, is_convex)
+    tell_end(told, found.are_convex)

@@ -445,7 +445,8 @@ class EnclosingBall(
         limits, seed = dataclasses.replace(limits, callback=callback), seed_of(self)
         try:
             ball = enclose(points.problem, limits, step=self.step, seed=seed or 0)
-            callbacks.finish(0, ball.certificate.relative_gap, ball.status)
+            gap = ball.certificate.relative_gap
+            callbacks.finish([0], [gap], [ball.status])
         finally:
             callbacks.close()
         saved = limits.checkpoint

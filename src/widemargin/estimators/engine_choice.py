@@ -11,7 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from widemargin.data.memory import as_rows
-from widemargin.estimators.batch_problems import form, memory_for_products, solve_chosen
+from widemargin.estimators.batch_problems import (
+    form,
+    memory_for_products,
+    numbered,
+    solve_chosen,
+)
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.table import KERNELS
@@ -133,7 +138,7 @@ def suits_gradients(training: Training) -> bool:
 
 def _facts_of_sparse(training: Training) -> auto.Facts | None:
     """What the rules of "auto" need of few entries of sparse rows; None of others."""
-    if training.tasks[0].negative is not None:  # pairs have rows of their own
+    if training.tasks.are_pairs:  # pairs have rows of their own
         return None
     rows, t = training.rows, len(training.tasks)
     X: Any = rows.in_memory()
@@ -251,7 +256,7 @@ def _size_hindrance(training: Training) -> str | None:
         found = f"more than {MOST_ROWS:,} rows a problem, here {most:,}"
         return found if most > MOST_ROWS else None
     if suits_newton(training, most):
-        is_paired = training.tasks[0].negative is not None
+        is_paired = training.tasks.are_pairs
         t = 1 if is_paired else len(training.tasks)
         return None if has_room(training, most, t) else ROUGH
     if suits_descent(training) or suits_gradients(training):
@@ -269,7 +274,7 @@ def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
     if sparse.issparse(training.rows.in_memory()):
         return MOST_SPARSE
-    if len(training.tasks) == 1 or training.tasks[0].negative is not None:
+    if len(training.tasks) == 1 or training.tasks.are_pairs:
         return MOST_ENTRIES_ALONE
     threads = n_threads(training.rows.options.get("n_jobs"))
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
@@ -348,7 +353,7 @@ def _has_few_vectors(training: Training) -> bool:
         C=training.C[J] if np.ndim(training.C) else training.C,
     )
     try:
-        found = (solve_chosen(some, [0]) or {}).values()
+        found = numbered(solve_chosen(some, [0]) or {}).values()
     except ValueError:  # of a row without a finite value: all rows show its number
         return False
     if any(one.status is Status.INTERRUPTED for one in found):

@@ -88,7 +88,7 @@ class Folds:
     @property
     def is_paired(self) -> bool:
         """Whether the problems are pairs of classes."""
-        return self.training.tasks[0].negative is not None
+        return self.training.tasks.are_pairs
 
     def known(self, fold: int, test: Index) -> tuple[NDArray[Any], NDArray[Any]]:
         """Which rows get their own label, and of which that is known: (rows, C) each.
@@ -158,8 +158,8 @@ def solve_folds(
     if len(chosen) < len(tasks):
         return None
     n_sums = len(tasks)
-    if tasks[0].negative is not None:
-        n_sums = max(int(task.negative or 0) for task in tasks)
+    if tasks.negative is not None:
+        n_sums = int(tasks.negative.max())
     shape = (len(weights), len(training.index), n_sums, len(Cs))
     if 8 * np.prod(shape, dtype=float) > memory_for(training, chosen):
         return None

@@ -1,6 +1,6 @@
 """What kernel machines of one function share: regressors, and machines of one class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ def fit_function(estimator: Any, find: Callable[[], Fit]) -> None:
 
 
 def store_function(
-    estimator: Any, solutions: list[Solution], facts: dict[str, Any]
+    estimator: Any, solutions: Sequence[Solution], facts: dict[str, Any]
 ) -> None:
     """Set the answer, how good it is, and facts about the training as it was."""
     estimator.solutions_, estimator.solution_ = solutions, solutions[0]

@@ -1,8 +1,7 @@
 """How labels become binary problems, and how their decisions become labels."""
 
-import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,48 @@ class BinaryTask(NamedTuple):
 
     positive: int
     negative: int | None = None
+
+
+class BinaryTasks(Sequence[BinaryTask]):
+    """The binary problems of a fit, each made when it is asked for.
+
+    Parameters
+    ----------
+    positive : int ndarray (t,), the class of label +1 of each
+    negative : int ndarray (t,) or None
+        The class of label -1 of each; None: all other classes.
+    """
+
+    def __init__(
+        self, positive: NDArray[np.int64], negative: NDArray[np.int64] | None = None
+    ) -> None:
+        self.positive, self.negative = positive, negative
+
+    @property
+    def are_pairs(self) -> bool:
+        """Whether each has the rows of two classes only."""
+        return self.negative is not None
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    @overload
+    def __getitem__(self, which: int) -> BinaryTask: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> "BinaryTasks": ...
+
+    def __getitem__(self, which: Any) -> Any:
+        positive, negative = self.positive[which], self.negative
+        negative = negative if negative is None else negative[which]
+        if isinstance(which, slice):
+            return BinaryTasks(positive, negative)
+        return BinaryTask(int(positive), None if negative is None else int(negative))
+
+
+def one_task(copies: int = 1) -> BinaryTasks:
+    """The problem of all rows, whose labels or targets are not those of classes."""
+    return BinaryTasks(np.zeros(copies, np.int64))
 
 
 def check_scheme(check: Checker, estimator: Any) -> None:
@@ -61,13 +102,13 @@ def decided_by(estimator: Any, scheme: str) -> dict[str, Any]:
     return {"scheme": scheme, "shape": shape, "break_ties": breaks}
 
 
-def tasks_of(n_classes: int, scheme: str) -> list[BinaryTask]:
+def tasks_of(n_classes: int, scheme: str) -> BinaryTasks:
     """The binary problems of a scheme, in the order of their decisions in a `Model`."""
     if n_classes == 2:
-        return [BinaryTask(1)]
+        return BinaryTasks(np.ones(1, np.int64))
     if scheme == "ovr":
-        return [BinaryTask(k) for k in range(n_classes)]
-    return [BinaryTask(i, j) for i, j in itertools.combinations(range(n_classes), 2)]
+        return BinaryTasks(np.arange(n_classes))
+    return BinaryTasks(*np.triu_indices(n_classes, 1))
 
 
 def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows:
@@ -81,39 +122,40 @@ def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows
 
 
 def coefficients_of_classes(
-    tasks: Sequence[BinaryTask],
+    tasks: BinaryTasks,
     alphas: Sequence[NDArray[np.float64]],
     labels: NDArray[Any],
     support: NDArray[np.intp],
 ) -> NDArray[np.float64]:
     """Signed dual variables of the support vectors, a row for each problem: (t, l)."""
     out = np.empty((len(tasks), len(support)))
-    for row, task, alpha in zip(out, tasks, alphas, strict=True):
+    for row, positive, alpha in zip(out, tasks.positive.tolist(), alphas, strict=True):
         np.take(alpha, support, out=row, mode="clip")  # no copy: all are inside
-        row *= signs(labels[support], task.positive)
+        row *= signs(labels[support], positive)
     return out
 
 
 def coefficients_of_pairs(
-    tasks: Sequence[BinaryTask],
-    alphas: Sequence[NDArray[np.float64]],
-    rows: NDArray[np.intp],
+    tasks: BinaryTasks,
+    alpha: NDArray[np.float64],
+    rows: tuple[NDArray[np.intp], NDArray[np.intp]],
     labels: NDArray[Any],
     support: NDArray[np.intp],
 ) -> NDArray[np.float64]:
     """The same of pairs of c classes, as LIBSVM arranges them: (c - 1, l).
 
     In a column are the coefficients of a vector of class i against the other classes,
-    in their order. ``rows`` are those of all problems, one after the other.
+    in their order. ``alpha`` and ``rows`` are those of all problems, one after the
+    other, with how many each has.
     """
-    pairs, sizes = np.array(tasks), [len(alpha) for alpha in alphas]
-    alpha = np.concatenate(alphas)
+    (index, sizes), negative = rows, np.asarray(tasks.negative)
     used = (alpha != 0.0).nonzero()[0]
-    index, alpha = rows[used], alpha[used]
-    i, j = pairs[np.repeat(np.arange(len(pairs)), sizes)[used]].T
+    of = np.repeat(np.arange(len(tasks)), sizes)[used]
+    index, alpha = index[used], alpha[used]
+    i, j = tasks.positive[of], negative[of]
     place = np.empty(len(labels), np.int64)
     place[support] = np.arange(len(support))
-    out, first = np.zeros((int(pairs.max()), len(support))), labels[index] == i
+    out, first = np.zeros((int(negative.max()), len(support))), labels[index] == i
     # A vector of the other class has the row of the first one, and the other sign.
     out[np.where(first, j - 1, i), place[index]] = np.where(first, alpha, -alpha)
     return out

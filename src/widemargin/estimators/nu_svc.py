@@ -292,7 +292,7 @@ class NuSVC(ProbabilityMixin):
             self.feature_map_ = fit.map.map
             self._meta |= facts_of(self.feature_map_)
         keep_machines(self, fit)
-        self.n_iter_ = np.array([iterations(s) for s in fit.solutions], np.int32)
+        self.n_iter_ = iterations(fit)
 
 
 def _divided(solution: Solution) -> Solution:

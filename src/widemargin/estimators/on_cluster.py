@@ -23,7 +23,7 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
 from widemargin.estimators.checks import _keep_columns, is_infinite, users_level
-from widemargin.estimators.multiclass import BinaryTask, tasks_of
+from widemargin.estimators.multiclass import one_task, tasks_of
 from widemargin.estimators.pairs import counts_of_support
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.targets import as_target
@@ -358,7 +358,7 @@ def trained_regressor(
     C = estimator.C if weight is None else weight * estimator.C
     recipe = estimator._recipe(rows, weight, target)
     index = rows.state(index=np.broadcast_to(np.int8(0), rows.shape[0])).index
-    problems = rows, index, C, [BinaryTask(0)], recipe
+    problems = rows, index, C, one_task(), recipe
     with training_of(estimator, limits, data, *problems) as training:
         fit: Fit = plan(_begun(estimator, training, reached), target)
     return _closed_regression(fit)

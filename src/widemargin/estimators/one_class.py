@@ -30,7 +30,7 @@ from widemargin.estimators.kernel_machines import (
 from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
 from widemargin.estimators.machine import Machine
 from widemargin.estimators.made_once import made_once
-from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.no_margin import without_margin
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.training import (
@@ -330,7 +330,7 @@ class OneClassSVM(
         kernel = set_kernel(self, rows, given)
         recipe = self._recipe(kernel, weights)
         C = 1.0 if given is None else weights
-        one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
+        one = np.zeros(m, np.int8), C, one_task(), recipe
         with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
             found = self._found_for(training, weights)
         reason = "no function tells the rows from the origin, which is among them"

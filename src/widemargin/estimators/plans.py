@@ -1,6 +1,7 @@
 """Plans: plain functions from the data of a fit to all that it finds."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from widemargin.kernels.matrix import NoRoomError
 from widemargin.problems.base import Problem
 from widemargin.reduction.reduce import Reduced
 from widemargin.solution import Certificate, Solution, Status
+from widemargin.solutions import Columns, columns_of
 
 # With ``polish``: the share of the time limit that the solution of low rank gets.
 POLISHED = 0.5
@@ -60,7 +62,7 @@ class Fit:
     Attributes
     ----------
     training : Training, whose rows and binary problems the solutions are about
-    solutions : list of Solution, one a binary problem
+    solutions : sequence of Solution, one a binary problem
     certificates : list of Certificate, bounds of the exact problems; empty if not asked
     map : Approximation or None, whose features the solutions are over
     reduced : list of Solution or None, what predicts in the place of the solutions
@@ -68,33 +70,37 @@ class Fit:
     """
 
     training: Training
-    solutions: list[Solution]
+    solutions: Sequence[Solution]
     certificates: list[Certificate]
     map: Approximation | None = None
     reduced: list[Solution] | None = None
     n_support: Any = None
 
     @property
-    def decisions(self) -> list[Solution]:
+    def decisions(self) -> Sequence[Solution]:
         """The solutions as predictions use them."""
         return self.solutions if self.reduced is None else self.reduced
+
+    @functools.cached_property
+    def columns(self) -> Columns:
+        """The numbers of the solutions."""
+        return columns_of(self.solutions)
 
     @property
     def is_late(self) -> bool:
         """Whether the time limit ended some solutions, and the user none."""
-        return {s.status for s in self.solutions} & _ENDS == {Status.TIME_LIMIT}
+        return set(self.columns.statuses) & _ENDS == {Status.TIME_LIMIT}
 
     @property
     def is_near(self) -> bool:
         """Whether most of the work is done."""
         sizes = [len(s.alpha) for s in self.solutions]
-        gaps = [s.certificate.relative_gap for s in self.solutions]
-        return bool(np.average(gaps, weights=sizes) <= NEAR)
+        return bool(np.average(self.columns.gaps, weights=sizes) <= NEAR)
 
     @property
     def primal(self) -> float:
         """Sum of the objectives, each with the kernel of its model."""
-        return sum(s.certificate.primal for s in self.solutions)
+        return float(self.columns.proofs[:, 0].sum())
 
     def because(self, why: str) -> "Fit":
         """The same answer, whose solutions say why."""
@@ -107,10 +113,11 @@ class Fit:
 Plan = Callable[[Training], Fit]
 
 
-def exact(training: Training) -> Fit:
+def exact(training: Training, certified: bool = False) -> Fit:
     """All problems as they are."""
     solutions = solve_tasks(training)
-    return Fit(training, solutions, [proved(solution) for solution in solutions])
+    certificates = [proved(one) for one in (solutions if certified else ())]
+    return Fit(training, solutions, certificates)
 
 
 def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
@@ -130,14 +137,14 @@ def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
     return Fit(training, solutions, certificates, low)
 
 
-def polished(training: Training, mapping: Mapping) -> Fit:
+def polished(training: Training, mapping: Mapping, certified: bool) -> Fit:
     """The exact problems, from solutions of low rank on."""
     refuse_stored(training.rows)
     part, end = training.limited(checkpoint=None), training.limits.time_limit
     if end is not None:
         part = part.limited(until=POLISHED * end)
     starts = lifted(training, low_rank(part, mapping, False).solutions)
-    return exact(dataclasses.replace(training, starts=starts))
+    return exact(dataclasses.replace(training, starts=starts), certified)
 
 
 def in_time(training: Training, mapping: Mapping, certified: bool) -> Fit:
@@ -149,7 +156,7 @@ def in_time(training: Training, mapping: Mapping, certified: bool) -> Fit:
         until = EXACT_SHARE * end
     if training.rows.is_in_memory:
         try:
-            found = exact(training.limited(until=until))
+            found = exact(training.limited(until=until), certified)
         except NoRoomError:
             why = "memory_limit has no room for an exact solver"
     if found is not None:
@@ -158,7 +165,9 @@ def in_time(training: Training, mapping: Mapping, certified: bool) -> Fit:
         if until is None:
             return found.because(f"time_limit allows no rank of {LEAST} or more")
         if found.is_near:
-            return exact(dataclasses.replace(training, known=found.solutions))
+            return exact(
+                dataclasses.replace(training, known=found.solutions), certified
+            )
     rank = rank_for(training, limit, end and end - training.clock.seconds())
     mapping = dataclasses.replace(mapping, rank=rank)
     low = low_rank(training.limited(checkpoint=None), mapping, certified)

@@ -4,7 +4,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tqdm import tqdm
@@ -81,9 +81,10 @@ class Printer:
         self._rows = f"features of {done:,} of {of:,} rows"
         self._show(done / of)
 
-    def finish(self, problem: int, gap: float) -> None:
-        """Show the certified gap with which a solve ended."""
-        self._note(problem, gap)
+    def finish(self, problems: Iterable[int], gaps: Sequence[float]) -> None:
+        """Show the certified gaps with which solves ended."""
+        for problem, gap in zip(problems, gaps, strict=True):
+            self._note(problem, gap)
         self._show()
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from widemargin.estimators.checks import (
 )
 from widemargin.estimators.functions import fit_function, store_function
 from widemargin.estimators.machine import Machine
-from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.targets import as_target
 from widemargin.estimators.training import (
@@ -185,7 +185,7 @@ class Regressor(
         given_weights = None if sample_weight is None else weights
         C = self.C if given_weights is None else weighted(self.C, weights)
         recipe = self._recipe(rows, given_weights, target)
-        one = np.zeros(m, np.int8), C, [BinaryTask(0)], recipe
+        one = np.zeros(m, np.int8), C, one_task(), recipe
         with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
             return plan(training, target)
 

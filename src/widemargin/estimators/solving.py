@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from widemargin.estimators.batch import (
     solve_linear_batch,
     solve_linear_pairs,
 )
+from widemargin.estimators.batch_problems import Found, numbered
 from widemargin.estimators.engine_choice import refuse_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.solution import Solution, Status, Trace
+from widemargin.solutions import Solutions
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import unsolved
@@ -28,13 +31,13 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 GOOD_START = 0.1
 
 
-def solve_tasks(training: Training) -> list[Solution]:
+def solve_tasks(training: Training) -> Sequence[Solution]:
     """One solution a binary problem."""
     refuse_batch(training)
     saved = checkpoints(training)
     if training.recipe.kernel is not None:
         solutions = _solve_in_turn(training, saved, solve_batch(training))
-    elif training.tasks[0].negative is not None:
+    elif training.tasks.are_pairs:
         solutions = _solve_in_turn(training, saved, solve_linear_pairs(training))
     elif found := solve_linear_batch(training):
         solutions = _solve_in_turn(training, saved, found)
@@ -85,7 +88,7 @@ def _after_batch(solution: Solution) -> Solution:
 def tell(training: Training, k: int, solution: Solution) -> None:
     """Tell the callbacks how binary problem k ended."""
     gap = solution.certificate.relative_gap
-    training.callbacks.finish(k, gap, solution.status)
+    training.callbacks.finish([k], [gap], [solution.status])
 
 
 def checkpoints(training: Training) -> list[Checkpoint | None]:
@@ -96,10 +99,13 @@ def checkpoints(training: Training) -> list[Checkpoint | None]:
     return [whole.part(k) for k in range(n_problems)]
 
 
-def remove_solved(saved: list[Checkpoint | None], solutions: list[Solution]) -> None:
+def remove_solved(
+    saved: list[Checkpoint | None], solutions: Sequence[Solution]
+) -> None:
     """Remove the checkpoints of a fit that is solved."""
-    if all(solution.status is Status.SOLVED for solution in solutions):
-        for checkpoint in filter(None, saved):
+    kept = list(filter(None, saved))
+    if kept and all(solution.status is Status.SOLVED for solution in solutions):
+        for checkpoint in kept:
             checkpoint.remove()
 
 
@@ -126,16 +132,23 @@ def _solve_together(
 def _solve_in_turn(
     training: Training,
     saved: list[Checkpoint | None],
-    before: dict[int, Solution],
-) -> list[Solution]:
+    before: Found,
+) -> Sequence[Solution]:
     """One solution a problem, each with its share, by rows, of the time left.
 
     Problems that had too little time go on and share what the others have left. Those
     that have stalled ``before`` go on from there, if that is near enough.
     """
+    if isinstance(before, Solutions):
+        ended = before.columns
+        if training.known is None and ended.are_solved:
+            gaps = ended.gaps.tolist()
+            training.callbacks.finish(range(len(gaps)), gaps, ended.statuses)
+            return before
     sizes, clock = training.sizes, training.clock
     starts = list(training.known or training.starts or [None] * len(sizes))
     found = dict(enumerate(training.known or ()))
+    before = numbered(before)
     for k, solution in before.items():
         if solution.status is not Status.STALLED:
             found[k] = solution

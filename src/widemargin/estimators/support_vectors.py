@@ -13,6 +13,7 @@ from widemargin.estimators import multiclass
 from widemargin.estimators.training import Training
 from widemargin.numerics import linalg
 from widemargin.solution import Solution
+from widemargin.solutions import dual_variables
 
 # Bytes of support vectors that a fit copies; more are copied when asked for, where
 # weights predict: of seven million rows it would take twice as long as training, and 56
@@ -119,6 +120,8 @@ class TrainingDataMixin:
             self._copy_rows()
         base: Any = super().__getstate__()
         state: dict[str, Any] = dict(base)
+        if "solutions_" in state:
+            state["solutions_"] = list(state["solutions_"])
         if self._keeps_training_data:
             return state
         for name in (*OF_ROWS, "_rows_of_fit") if by_weights else ():
@@ -175,17 +178,23 @@ def keep_support(
 ) -> None:
     """Set the support vectors, sorted by class if asked, and their coefficients."""
     index, tasks = training.index, training.tasks
-    alphas = [solution.alpha for solution in solutions]
-    paired = tasks[0].negative is not None
-    own = training.chosen_of_pairs() if paired else None
-    support = _support(len(index), alphas, own)
+    found = np.zeros(len(index), bool)
+    if tasks.are_pairs:
+        alpha, own = dual_variables(solutions), training.chosen_of_pairs()
+        found[own[alpha != 0.0]] = True
+    else:
+        alphas = [solution.alpha for solution in solutions]
+        for alpha in alphas:
+            found |= alpha != 0.0
+    support = found.nonzero()[0]
     if by_class:
         support = support[np.argsort(index[support], kind="stable")]
     estimator.support_ = support
     keep_support_vectors(estimator, training.rows, has_map)
-    if own is not None:
+    if tasks.are_pairs:
+        rows = own, training.sizes
         coefficients = multiclass.coefficients_of_pairs(
-            tasks, alphas, own, index, support
+            tasks, alpha, rows, index, support
         )
     else:
         coefficients = multiclass.coefficients_of_classes(tasks, alphas, index, support)
@@ -203,22 +212,6 @@ def coefficients_of(fitted: Any) -> NDArray[np.float64]:
     """Its ``dual_coef_`` as an array."""
     found: Any = fitted.dual_coef_
     return np.asarray(found.toarray() if sparse.issparse(found) else found)
-
-
-def _support(
-    m: int, alphas: Sequence[NDArray[np.float64]], rows: NDArray[np.intp] | None
-) -> NDArray[np.intp]:
-    """The rows with a positive dual variable in any problem.
-
-    ``rows`` are those of all problems, one after the other; None where each has all.
-    """
-    found = np.zeros(m, bool)
-    if rows is not None:
-        found[rows[np.concatenate(alphas) != 0.0]] = True
-    else:
-        for alpha in alphas:
-            found |= alpha != 0.0
-    return found.nonzero()[0]
 
 
 def _counts(labels: NDArray[Any], n_classes: int) -> NDArray[np.intp]:

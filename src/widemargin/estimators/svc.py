@@ -340,16 +340,16 @@ class SVC(ProbabilityMixin):
         return self.kernel != "linear" or auto.is_of_kernels(self.solver)
 
     def _plan(self, training: Training) -> Fit:
+        certified = self.certify == "exact"
         if self.rank is None:
-            return exact(training)
+            return exact(training, certified)
         ends_exactly = self.polish or self.rank == "auto"  # and `solver` is for that
         recipe = linear_recipe(
             self.loss, self.intercept, "auto" if ends_exactly else self.solver
         )
         mapping = Mapping(self.rank, self.approximation, recipe, self.rank != "auto")
         if self.polish:
-            return polished(training, mapping)
-        certified = self.certify == "exact"
+            return polished(training, mapping, certified)
         if self.rank == "auto":
             return in_time(training, mapping, certified)
         return low_rank(training, mapping, certified)
@@ -358,7 +358,7 @@ class SVC(ProbabilityMixin):
         if fit.map is not None:
             self.feature_map_ = fit.map.map
         keep_machines(self, fit)
-        self.n_iter_ = np.array([iterations(s) for s in fit.solutions], np.int32)
+        self.n_iter_ = iterations(fit)
         if fit.map is not None:
             self._meta |= facts_of(self.feature_map_)
         if self.certify == "exact":

@@ -8,7 +8,7 @@ import numpy as np
 
 from widemargin.estimators.folds import Folds, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
-from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.points import Judge, Points, fit_points, keep
 from widemargin.estimators.selected_regressor import HeldOutTargets, SelectedRegressor
 from widemargin.estimators.selection import grid
@@ -171,7 +171,7 @@ class SVRCV(SelectedRegressor):
             machine._recipe_with(kernel, width, judge.y)
             for width in self.epsilons_.tolist()
         ]
-        tasks = [BinaryTask(0)] * len(recipes)
+        tasks = one_task(len(recipes))
         one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)
         return solve_folds(one, judge.factors, self.Cs_, recipes)
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,9 +15,10 @@ from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
 from widemargin.estimators.callbacks import Callbacks
 from widemargin.estimators.checks import seed_of
-from widemargin.estimators.multiclass import BinaryTask
+from widemargin.estimators.multiclass import BinaryTasks
 from widemargin.estimators.pairs import counts_there, pair_of
 from widemargin.kernels.kernel import Kernel
+from widemargin.numerics.runs import joined_runs
 from widemargin.problems.base import Problem
 from widemargin.problems.targets import has_infinity
 from widemargin.solution import Solution
@@ -94,7 +94,7 @@ class Training:
     ----------
     index : int ndarray (m,), the class of each row
     C : float or ndarray (m,), weights of the losses
-    tasks : list of BinaryTask, the binary problems
+    tasks : BinaryTasks, the binary problems
     limits : Limits, of all solves together, with the clock of the fit
     memory_limit : int or None, in bytes
     seed : int or None
@@ -110,7 +110,7 @@ class Training:
     rows: Rows
     index: NDArray[Any]
     C: Any
-    tasks: list[BinaryTask]
+    tasks: BinaryTasks
     recipe: Recipe
     limits: Limits
     callbacks: Callbacks
@@ -142,28 +142,28 @@ class Training:
         task = self.tasks[k]
         if task.negative is None:
             return None
-        own = self._rows_of_classes
-        both = np.concatenate([own[task.positive], own[task.negative]])
+        order, first, count = self._classes
+        pair = [task.positive, task.negative]
+        both = joined_runs(order, first[pair], count[pair])
         both.sort(kind="stable")  # two sorted runs: they are merged
         return both
 
     def chosen_of_pairs(self) -> NDArray[np.intp]:
         """The rows of all problems of two classes, one problem after the other."""
-        own, m = self._rows_of_classes, len(self.index)
-        pairs = [(one.positive, int(one.negative or 0)) for one in self.tasks]
-        found = np.concatenate([own[k] for pair in pairs for k in pair])
-        first = m * np.repeat(np.arange(len(self.tasks)), self.sizes)
-        found += first
+        (order, first, count), tasks, m = self._classes, self.tasks, len(self.index)
+        pairs = np.stack([tasks.positive, np.asarray(tasks.negative)], axis=1).ravel()
+        found = joined_runs(order, first[pairs], count[pairs])
+        before = m * np.repeat(np.arange(len(tasks)), self.sizes)
+        found += before
         found.sort(kind="stable")  # sorted runs: they are merged
-        found -= first
+        found -= before
         return found
 
     @functools.cached_property
-    def _rows_of_classes(self) -> list[NDArray[np.intp]]:
-        """The rows of each class."""
-        order = np.argsort(self.index, kind="stable")
-        ends = [0, *np.cumsum(np.bincount(self.index)).tolist()]
-        return [order[a:b] for a, b in itertools.pairwise(ends)]
+    def _classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """The rows by classes, where those of each begin, and how many each has."""
+        count = np.bincount(self.index)
+        return np.argsort(self.index, kind="stable"), np.cumsum(count) - count, count
 
     def weight(self, k: int) -> float:
         """The sum of its C."""
@@ -176,15 +176,14 @@ class Training:
     @functools.cached_property
     def sizes(self) -> NDArray[np.intp]:
         """How many rows the binary problems have."""
-        m = len(self.index)
-        if all(one.negative is None for one in self.tasks):
-            return np.full(len(self.tasks), m)
+        tasks = self.tasks
+        if tasks.negative is None:
+            return np.full(len(tasks), len(self.index))
         if isinstance(self.index, RowVector):
-            counts = counts_there(self.index, 1 + int(self.tasks[-1].negative or 0))
+            counts = counts_there(self.index, 1 + int(tasks.negative[-1]))
         else:
             counts = np.bincount(self.index)
-        pairs = [(one.positive, one.negative) for one in self.tasks]
-        return np.array([m if j is None else counts[i] + counts[j] for i, j in pairs])
+        return np.asarray(counts[tasks.positive] + counts[tasks.negative])
 
     def signs(self, k: int) -> Signs:
         """Its labels."""
@@ -204,7 +203,7 @@ class Training:
 
     def problem(self, k: int, rows: Rows | None = None) -> Problem:
         """Binary problem k, from rows that may wait for other problems' rows."""
-        if isinstance(self.index, RowVector) and self.tasks[k].negative is not None:
+        if isinstance(self.index, RowVector) and self.tasks.are_pairs:
             there = self.rows if rows is None else rows
             pair = pair_of(there, self.index, self.C, self.tasks[k])
             self.places[k] = pair.places

@@ -38,6 +38,7 @@ from widemargin.numerics.rounding import (
     errors_by_part,
     gamma_n,
 )
+from widemargin.numerics.runs import joined_runs
 from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
@@ -106,10 +107,7 @@ class Grouped(ABC):
 
     def rows_of(self, groups: Index) -> Index:
         """The rows of some groups, one group after the other."""
-        first, order = self.first[groups], self.order
-        ends = (first + self.count[groups]).tolist()
-        parts = [order[a:b] for a, b in zip(first.tolist(), ends, strict=True)]
-        return np.concatenate(parts)
+        return joined_runs(self.order, self.first[groups], self.count[groups])
 
     def filled(self, value: float, count: int) -> Vector:
         """So many times a number: one array for calls that follow each other."""

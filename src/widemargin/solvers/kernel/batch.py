@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from widemargin.problems.base import FLOOR
 from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import (
-    Certificate,
     Solution,
     Status,
     Step,
     Trace,
     relative_gaps,
 )
+from widemargin.solutions import Columns, Solutions
 from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
@@ -153,11 +153,6 @@ class Ends(NamedTuple):
         return found
 
     @property
-    def bounds(self) -> list[Certificate]:
-        """The certificates."""
-        return [Certificate(*one) for one in self.proofs.tolist()]
-
-    @property
     def gaps(self) -> Vector:
         """The relative gaps of the certificates: (t,)."""
         return relative_gaps(self.proofs)
@@ -173,7 +168,7 @@ class Ends(NamedTuple):
 
 def solve_many(
     problems: ManyProblems, limits: Limits, memory: int, threads: int
-) -> list[Solution]:
+) -> "BatchSolutions":
     """Solve problems to a relative gap, as far as float32 kernel values allow it.
 
     Parameters
@@ -185,12 +180,13 @@ def solve_many(
 
     Returns
     -------
-    list of Solution
+    BatchSolutions
         Each over its rows in the order of the data; ``w`` is y alpha, or the weights
         of columns that are known. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
-    return _solutions(problems, solve_all(problems, limits, memory, threads), limits)
+    ends = solve_all(problems, limits, memory, threads)
+    return BatchSolutions(problems, ends, limits)
 
 
 def solve_all(
@@ -376,58 +372,86 @@ class _Over:
         return self._deadline is not None and self._deadline.left <= 0.0
 
 
-def _solutions(problems: ManyProblems, ends: Ends, limits: Limits) -> list[Solution]:
-    """A solution for each problem, which has its share of the time."""
-    bounds, solved = ends.bounds, ends.solved(limits.tol).tolist()
-    alpha, found, zero = np.abs(ends.c), [], problems.zero_objectives.tolist()
-    in_order, c_in_order = alpha[problems.order], ends.c[problems.order]
-    b, rho, steps = ends.b.tolist(), ends.rho.tolist(), ends.steps.tolist()
-    at_bound: list[int | None] = [None] * len(bounds)
-    vectors = problems.count(alpha > 0.0).tolist()
-    if problems.loss.is_bounded:
-        at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C)).tolist()
-    W = None if problems.X is None else problems.weights(ends.c)
-    reason, begin = _reason(problems, vectors), 0
-    for k, end in enumerate(problems.ends.tolist()):
-        status = Status.SOLVED if solved[k] else ends.status
-        first, last = first_and_last(zero[k], bounds[k], end - begin, ends.seconds)
-        last.details = {
-            "support_vectors": float(vectors[k]),
-            "steps": float(steps[k]),
-        }
-        if ends.may_curve:
-            last.details["negative"] = float(not ends.is_convex[k])
-        found.append(
-            Solution(
-                alpha=in_order[begin:end],
-                w=c_in_order[begin:end] if W is None else W[k],
-                b=b[k],
-                status=status,
-                certificate=bounds[k],
-                trace=Trace([first, last]),
-                solver=NAME,
-                reason=reason,
-                seconds=ends.seconds,
-                tol=limits.tol,
-                message=_message(last, status, bounds[k], limits),
-                extras=dict(last.details),
-                at_bound=at_bound[k],
-                rho=rho[k],
-            )
+class BatchSolutions(Solutions):
+    """The solutions of problems, each of which has its share of the time.
+
+    Parameters
+    ----------
+    problems : ManyProblems
+    ends : Ends
+    limits : Limits
+    """
+
+    def __init__(self, problems: ManyProblems, ends: Ends, limits: Limits) -> None:
+        solved, t = ends.solved(limits.tol).tolist(), len(ends.b)
+        alpha = np.abs(ends.c)
+        self._vectors = problems.count(alpha > 0.0)
+        self._at_bound = None
+        if problems.loss.is_bounded:
+            self._at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C))
+        columns = Columns(
+            ends.b,
+            ends.proofs,
+            np.ones(t, np.int64),
+            [Status.SOLVED if one else ends.status for one in solved],
+            ends.is_convex if ends.may_curve else np.ones(t, np.bool_),
+            t * ends.seconds,
+            [(NAME, _reason(problems, self._vectors))],
         )
-        begin = end
-    return found
+        super().__init__(columns, alpha[problems.order])
+        self._c = ends.c[problems.order]
+        self._W = None if problems.X is None else problems.weights(ends.c)
+        self._parts = problems.starts, problems.ends
+        self._zero, self._rho = problems.zero_objectives, ends.rho
+        self._steps, self._may_curve = ends.steps, ends.may_curve
+        self._tol, self._said = limits.tol, dict[int, str]()
+        for k in np.flatnonzero(~(columns.is_convex & solved)).tolist():
+            self._said[k] = self._message(k, limits)
+
+    def _make(self, k: int) -> Solution:
+        """The solution of problem k."""
+        own, found = slice(*(part[k] for part in self._parts)), self.columns
+        status, trace = found.statuses[k], Trace(self._first_and_last(k))
+        (solver, reason), at_bound = found.solvers[0], self._at_bound
+        return Solution(
+            alpha=self.alpha[own],
+            w=self._c[own] if self._W is None else self._W[k],
+            b=float(found.b[k]),
+            status=status,
+            certificate=found.certificate(k),
+            trace=trace,
+            solver=solver,
+            reason=reason,
+            seconds=found.seconds / len(self),
+            tol=self._tol,
+            message=self._said.get(k, status.advice),
+            extras=dict(trace[-1].details),
+            at_bound=None if at_bound is None else int(at_bound[k]),
+            rho=float(self._rho[k]),
+        )
+
+    def _first_and_last(self, k: int) -> tuple[Step, Step]:
+        """The trace of problem k."""
+        begin, end = (int(part[k]) for part in self._parts)
+        found, zero = self.columns, float(self._zero[k])
+        seconds = found.seconds / len(self)
+        steps = first_and_last(zero, found.certificate(k), end - begin, seconds)
+        steps[-1].details = {
+            "support_vectors": float(self._vectors[k]),
+            "steps": float(self._steps[k]),
+        }
+        if self._may_curve:
+            steps[-1].details["negative"] = float(not found.is_convex[k])
+        return steps
+
+    def _message(self, k: int, limits: Limits) -> str:
+        """What happened, how good the answer is, and what helps."""
+        status, gap = self.columns.statuses[k], float(self.columns.gaps[k])
+        _, last = self._first_and_last(k)
+        return message(Ending(None, status, last, gap, 0, limits, ()))
 
 
-def _message(last: Step, status: Status, bounds: Certificate, limits: Limits) -> str:
-    """What happened, how good the answer is, and what helps."""
-    if status is Status.SOLVED and not last.details.get("negative"):
-        return status.advice
-    gap = bounds.relative_gap
-    return message(Ending(None, status, last, gap, 0, limits, ()))
-
-
-def _reason(problems: ManyProblems, vectors: list[int]) -> str:
+def _reason(problems: ManyProblems, vectors: Index) -> str:
     """Why this solver, of problems with so many support vectors."""
     t, most = len(problems.ends), int(problems.n_samples.max())
     if t > 1:

@@ -1,0 +1,175 @@
+"""Solutions of the binary problems of one fit, and what all of them are together."""
+
+import functools
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.solution import Certificate, Solution, Status, relative_gaps
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Numbers of several solutions, one of each in an array.
+
+    Attributes
+    ----------
+    b : ndarray (t,)
+    proofs : ndarray (t, 4), the numbers of the certificates
+    iterations : int ndarray (t,)
+    statuses : list of Status
+    is_convex : bool ndarray (t,)
+    seconds : float, of all together
+    solvers : list of (solver, reason), each once
+    """
+
+    b: Vector
+    proofs: Vector
+    iterations: NDArray[np.int64]
+    statuses: list[Status]
+    is_convex: NDArray[np.bool_]
+    seconds: float
+    solvers: list[tuple[str, str]]
+
+    def certificate(self, k: int) -> Certificate:
+        """The certificate of one."""
+        return Certificate(*self.proofs[k].tolist())
+
+    @functools.cached_property
+    def gaps(self) -> Vector:
+        """The relative gaps: (t,)."""
+        return relative_gaps(self.proofs)
+
+    @property
+    def are_solved(self) -> bool:
+        """Whether all are."""
+        return self.statuses.count(Status.SOLVED) == len(self.statuses)
+
+    @property
+    def are_convex(self) -> bool:
+        """Whether all are."""
+        return bool(self.is_convex.all())
+
+    @property
+    def worst(self) -> int:
+        """The solution with the largest gap of those that are not solved, if any."""
+        if self.are_solved:
+            return int(self.gaps.argmax())
+        solved = [status is Status.SOLVED for status in self.statuses]
+        return int(np.where(solved, -np.inf, self.gaps).argmax())
+
+
+class Solutions(Sequence[Solution]):
+    """Solutions of many problems, each made when it is asked for first.
+
+    A hundred classes have 4,950 pairs, whose solutions as objects take ten times as
+    long as to find them: a fit goes by their columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    alpha : ndarray, the dual variables of all, one problem after the other
+    """
+
+    def __init__(self, columns: Columns, alpha: Vector) -> None:
+        self.columns, self.alpha = columns, alpha
+        self._made: dict[int, Solution] = {}
+
+    @abstractmethod
+    def _make(self, k: int) -> Solution:
+        """The solution of problem k."""
+
+    def __len__(self) -> int:
+        return len(self.columns.b)
+
+    @overload
+    def __getitem__(self, which: int) -> Solution: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> list[Solution]: ...
+
+    def __getitem__(self, which: Any) -> Any:
+        chosen = range(len(self))[which]
+        if isinstance(chosen, range):
+            return [self[k] for k in chosen]
+        if chosen not in self._made:
+            self._made[chosen] = self._make(chosen)
+        return self._made[chosen]
+
+    def __iter__(self) -> Iterator[Solution]:
+        return (self[k] for k in range(len(self)))
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def columns_of(solutions: Sequence[Solution]) -> Columns:
+    """The numbers of several solutions."""
+    if isinstance(solutions, Solutions):
+        return solutions.columns
+    proofs = [s.certificate for s in solutions]
+    return Columns(
+        np.array([s.b for s in solutions]),
+        np.array([[c.primal, c.dual, c.scale, c.rounding] for c in proofs]),
+        np.array([s.trace[-1].iteration for s in solutions]),
+        [Status(s.status) for s in solutions],  # skops keeps their text
+        np.array([s.is_convex for s in solutions]),
+        sum(s.seconds for s in solutions),
+        list(dict.fromkeys((s.solver, s.reason) for s in solutions)),
+    )
+
+
+def dual_variables(solutions: Sequence[Solution]) -> Vector:
+    """The dual variables of all problems, one problem after the other."""
+    if isinstance(solutions, Solutions):
+        return solutions.alpha
+    alphas = [solution.alpha for solution in solutions]
+    return alphas[0] if len(alphas) == 1 else np.concatenate(alphas)
+
+
+def first_of(solutions: Sequence[Solution]) -> Solution:
+    """The first solution of a fit; of several, with what they are together."""
+    if len(solutions) == 1:
+        return solutions[0]
+    return solutions[0].changed(together=_together(solutions))
+
+
+def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
+    """What several solutions are: see `Solution`."""
+    found = columns_of(solutions)
+    ended = found.statuses
+    return {
+        "problems": len(solutions),
+        "status": {one.value: ended.count(one) for one in dict.fromkeys(ended)},
+        "relative_gap": float(found.gaps.max()),
+        "primal": float(found.proofs[:, 0].sum()),
+        "dual": float(found.proofs[:, 1].sum()),
+        "iterations": int(found.iterations.max()),
+        "seconds": found.seconds,
+        "message": "" if found.are_solved else solutions[found.worst].message,
+        "is_convex": found.are_convex,
+        "solvers": _solvers_of(found.solvers),
+    }
+
+
+def _solvers_of(told: list[tuple[str, str]]) -> list[str]:
+    """The solvers, each with what the reasons for all its problems begin with."""
+    reasons: dict[str, set[str]] = {}
+    for solver, reason in told:
+        reasons.setdefault(solver, set()).add(reason)
+    return [", ".join([n, *_shared(found)]) for n, found in reasons.items()]
+
+
+def _shared(reasons: set[str]) -> list[str]:
+    """The reason, or what reasons that differ in brackets say alike, if any."""
+    if len(reasons) == 1:
+        return list(reasons)
+    start, bracket, _ = os.path.commonprefix(list(reasons)).partition(" (")
+    return [start] if bracket else []
