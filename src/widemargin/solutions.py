@@ -21,7 +21,7 @@ class Columns:
 
     Attributes
     ----------
-    b : ndarray (t,)
+    b, rho : ndarray (t,)
     proofs : ndarray (t, 4), the numbers of the certificates
     iterations : int ndarray (t,)
     statuses : list of Status
@@ -31,6 +31,7 @@ class Columns:
     """
 
     b: Vector
+    rho: Vector
     proofs: Vector
     iterations: NDArray[np.int64]
     statuses: list[Status]
@@ -76,10 +77,12 @@ class Solutions(Sequence[Solution]):
     ----------
     columns : Columns
     alpha : ndarray, the dual variables of all, one problem after the other
+    W : ndarray (t, n) or None
+        Weights, a row each; None: they are y alpha.
     """
 
-    def __init__(self, columns: Columns, alpha: Vector) -> None:
-        self.columns, self.alpha = columns, alpha
+    def __init__(self, columns: Columns, alpha: Vector, W: Vector | None) -> None:
+        self.columns, self.alpha, self.W = columns, alpha, W
         self._made: dict[int, Solution] = {}
 
     @abstractmethod
@@ -117,6 +120,7 @@ def columns_of(solutions: Sequence[Solution]) -> Columns:
     proofs = [s.certificate for s in solutions]
     return Columns(
         np.array([s.b for s in solutions]),
+        np.array([s.rho for s in solutions]),
         np.array([[c.primal, c.dual, c.scale, c.rounding] for c in proofs]),
         np.array([s.trace[-1].iteration for s in solutions]),
         [Status(s.status) for s in solutions],  # skops keeps their text
@@ -132,6 +136,13 @@ def dual_variables(solutions: Sequence[Solution]) -> Vector:
         return solutions.alpha
     alphas = [solution.alpha for solution in solutions]
     return alphas[0] if len(alphas) == 1 else np.concatenate(alphas)
+
+
+def weights_of(solutions: Sequence[Solution]) -> Vector:
+    """The weights of the columns, a row each problem, of linear machines: (t, n)."""
+    if isinstance(solutions, Solutions) and solutions.W is not None:
+        return solutions.W
+    return np.stack([solution.w for solution in solutions])
 
 
 def first_of(solutions: Sequence[Solution]) -> Solution:

@@ -1,7 +1,6 @@
 """The binary problems of a fit over the samples that they share, solved at once."""
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import STRIP
 from widemargin.losses.pointwise import LOSSES, PointwiseLoss
 from widemargin.problems.many import ManyProblems
-from widemargin.problems.nu import nu_mass
+from widemargin.problems.nu import nu_masses
 from widemargin.solution import Solution
 from widemargin.solutions import Solutions
 from widemargin.solvers.kernel.batch import (
@@ -205,9 +204,7 @@ def _masses(
     nu = training.recipe.nu
     if nu is None:
         return None
-    copies = 1 if training.recipe.q is None else 2
-    parts = itertools.starmap(slice, itertools.pairwise([0, *ends.tolist()]))
-    return np.array([nu_mass(nu, y[part], C[part], copies) for part in parts])
+    return nu_masses(nu, y, C, ends, 1 if training.recipe.q is None else 2)
 
 
 def _over_all(

@@ -25,6 +25,7 @@ from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.solution import Solution
+from widemargin.solutions import weights_of
 
 # What the model of one function is made of, and one of classes.
 FUNCTION_PARTS = (
@@ -112,7 +113,7 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
     if kernel.name in ("linear", "precomputed"):
         estimator._meta["kernel"] = kernel.name
     if fit.map is not None and fit.map.landmarks is None:
-        keep_weights(estimator, np.stack([solution.w for solution in solutions]))
+        keep_weights(estimator, weights_of(solutions))
         estimator._meta |= kernel.facts
 
 
@@ -174,7 +175,7 @@ def _keep_landmarks(estimator: Any, fit: Fit) -> None:
 def _weights(training: Training, solutions: Sequence[Solution]) -> NDArray[Any]:
     """Weights of the columns, a row each problem, of solutions of a linear kernel."""
     if training.recipe.kernel is None:
-        return np.stack([solution.w for solution in solutions])
+        return weights_of(solutions)
     found = (training.rows_of(k).rmatvec(s.w) for k, s in enumerate(solutions))
     return np.stack(list(found))
 

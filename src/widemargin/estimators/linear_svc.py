@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
@@ -16,6 +15,7 @@ from widemargin.estimators.training import Recipe, Training, Vector, linear_reci
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.solution import Step
+from widemargin.solutions import weights_of
 from widemargin.solvers.driver.contract import Solver
 
 
@@ -218,4 +218,4 @@ class LinearSVC(Classifier):
             keep_support(self, fit.training, fit.solutions, by_class=False)
         else:
             self.n_support_ = fit.n_support
-        self.coef_ = np.stack([s.w for s in fit.solutions])
+        self.coef_ = weights_of(fit.solutions)

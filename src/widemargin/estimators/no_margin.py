@@ -18,6 +18,8 @@ def without_margin(
     ``pairs`` are the names of the classes of each binary problem, where there are
     several.
     """
+    if fit.columns.are_solved and (fit.columns.proofs[:, 0] < 0.0).all():
+        return fit  # there is nothing to say
     solutions = [_in_nu(solution) for solution in fit.solutions]
     zero = [k for k, solution in enumerate(solutions) if _is_zero(solution)]
     if zero:

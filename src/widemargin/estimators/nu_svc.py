@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.nu import largest_nu, nu_problem
 from widemargin.solution import Solution, Status, Step
+from widemargin.solutions import Solutions, columns_of, dual_variables
 from widemargin.solvers.driver.contract import Solver
 
 # To so many parts a largest nu is told, rounded down.
@@ -262,7 +263,7 @@ class NuSVC(ProbabilityMixin):
         pairs = [f"{a} and {b}" for a, b in itertools.combinations(classes, 2)]
         found = self._found_for(training)
         fit = without_margin(found, float(self.nu), reason, pairs)
-        return dataclasses.replace(fit, reduced=list(map(_divided, fit.solutions)))
+        return dataclasses.replace(fit, reduced=_Divided(fit.solutions, training.sizes))
 
     def _found_for(self, training: Training) -> Fit:
         """The solutions, which are not yet divided by rho."""
@@ -295,12 +296,18 @@ class NuSVC(ProbabilityMixin):
         self.n_iter_ = iterations(fit)
 
 
-def _divided(solution: Solution) -> Solution:
-    """The solution divided by its rho, if there is a margin: what predicts."""
-    if not solution.rho > 0.0 or solution.status is Status.NO_MARGIN:
-        return solution
-    return solution.changed(
-        alpha=solution.alpha / solution.rho,
-        w=solution.w / solution.rho,
-        b=solution.b / solution.rho,
-    )
+class _Divided(Solutions):
+    """Solutions divided by their rho, where there is a margin: what predicts."""
+
+    def __init__(self, solutions: Sequence[Solution], sizes: Any) -> None:
+        found, alpha = columns_of(solutions), dual_variables(solutions)
+        has_margin = [status is not Status.NO_MARGIN for status in found.statuses]
+        self._by = np.where((found.rho > 0.0) & has_margin, found.rho, 1.0)
+        columns = dataclasses.replace(found, b=found.b / self._by)
+        super().__init__(columns, alpha / np.repeat(self._by, sizes), None)
+        self._solutions = solutions
+
+    def _make(self, k: int) -> Solution:
+        """The solution of problem k."""
+        one, by = self._solutions[k], float(self._by[k])
+        return one.changed(alpha=one.alpha / by, w=one.w / by, b=one.b / by)

@@ -65,7 +65,7 @@ class Fit:
     solutions : sequence of Solution, one a binary problem
     certificates : list of Certificate, bounds of the exact problems; empty if not asked
     map : Approximation or None, whose features the solutions are over
-    reduced : list of Solution or None, what predicts in the place of the solutions
+    reduced : sequence of Solution or None, what predicts in the place of the solutions
     n_support : ndarray (c,) or None, support vectors by class, of rows on a cluster
     """
 
@@ -73,7 +73,7 @@ class Fit:
     solutions: Sequence[Solution]
     certificates: list[Certificate]
     map: Approximation | None = None
-    reduced: list[Solution] | None = None
+    reduced: Sequence[Solution] | None = None
     n_support: Any = None
 
     @property

@@ -17,9 +17,8 @@ small enough, a problem of its own does better: it has sums in twice the precisi
 
 import dataclasses
 import functools
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -377,25 +376,27 @@ class ManyProblems:
     def weights(self, c: Vector) -> Vector:
         """Weights of the columns that coefficients c make: (t, n)."""
         W = np.zeros((len(self.ends), self.X.shape[1]))
-        for k, group, places in self._parts():
-            W[k] += linalg.rmatvec(self._of_groups[group], c[places])
+        for X, k, places in self._of_groups:
+            np.add.at(W, k, linalg.rmatvec(X, c[places].T).T)  # some have it twice
         return W
 
     @functools.cached_property
-    def _of_groups(self) -> list[Any]:
-        """The rows of each group."""
-        X, ends = self.X[self.samples.order], np.cumsum(self.samples.count).tolist()
-        return [X[a:b] for a, b in itertools.pairwise([0, *ends])]
+    def _of_groups(self) -> list[tuple[Any, Index, Index]]:
+        """Of each group its rows, the k problems that have it, and its places there.
 
-    def _parts(self) -> Iterator[tuple[int, int, slice]]:
-        """The groups of each problem, and their places: (problem, group, places)."""
-        begin, first = 0, 0
-        for k, last in enumerate(self.group_ends.tolist()):
-            for group in self.groups[first:last].tolist():
-                end = begin + int(self.samples.count[group])
-                yield k, group, slice(begin, end)
-                begin = end
-            first = last
+        Places are (k, rows), or (rows,) of one problem, and k its number.
+        """
+        count, all_rows = self.samples.count, self.X[self.samples.order]
+        of = np.repeat(np.arange(len(self.ends)), np.diff(self.group_ends, prepend=0))
+        begin, first = count[self.groups].cumsum() - count[self.groups], 0
+        found = []
+        for group, rows in enumerate(count.tolist()):
+            own = (self.groups == group).nonzero()[0]
+            places = begin[own, np.newaxis] + np.arange(rows)
+            k, places = (of[own[0]], places[0]) if len(own) == 1 else (of[own], places)
+            found.append((all_rows[first : first + rows], k, places))
+            first += rows
+        return found
 
     def _scores_of_weights(self, c: Vector) -> tuple[Vector, Vector, Vector]:
         """Scores by weights, how far off they may be, and squared norms of these.
@@ -404,8 +405,8 @@ class ManyProblems:
         the sum of theirs.
         """
         W, f, lengths = self.weights(c), np.empty(len(c)), self.samples.lengths
-        for k, group, places in self._parts():
-            f[places] = linalg.matvec(self._of_groups[group], W[k])
+        for X, k, places in self._of_groups:
+            f[places] = linalg.matvec(X, W[k].T).T
         off = gamma_n(self.X.shape[1] + 8) * SLACK
         squares = np.empty((len(W), 4))
         squares[:, 0] = squares[:, 2] = np.einsum("ij,ij->i", W, W)

@@ -39,6 +39,21 @@ def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
     return min(mass, _most(_by_class(labels, weights)))
 
 
+def nu_masses(
+    nu: float, y: Vector, C: Vector, ends: NDArray[np.int64], copies: int
+) -> Vector:
+    """The same of several problems, which end there: (t,)."""
+    starts = np.append(0, ends[:-1])
+    total, first = (np.add.reduceat(w, starts) for w in (C, np.where(y > 0.0, C, 0.0)))
+    one_class = np.logical_and.reduceat(y > 0.0, starts)
+    room = np.where(one_class, total, 2.0 * np.minimum(first, total - first))
+    masses = nu * total / copies
+    for k in np.flatnonzero(masses > SURELY * room).tolist():
+        own = slice(starts[k], ends[k])
+        masses[k] = nu_mass(nu, y[own], C[own], copies)
+    return np.asarray(masses)
+
+
 def largest_nu(least: float, most: float) -> float:
     """The largest nu that two classes allow whose weights have these sums."""
     return 2.0 * least / (least + most)

@@ -391,6 +391,7 @@ class BatchSolutions(Solutions):
             self._at_bound = problems.count((alpha > 0.0) & (alpha >= problems.C))
         columns = Columns(
             ends.b,
+            ends.rho,
             ends.proofs,
             np.ones(t, np.int64),
             [Status.SOLVED if one else ends.status for one in solved],
@@ -398,12 +399,12 @@ class BatchSolutions(Solutions):
             t * ends.seconds,
             [(NAME, _reason(problems, self._vectors))],
         )
-        super().__init__(columns, alpha[problems.order])
+        W = None if problems.X is None else problems.weights(ends.c)
+        super().__init__(columns, alpha[problems.order], W)
         self._c = ends.c[problems.order]
-        self._W = None if problems.X is None else problems.weights(ends.c)
         self._parts = problems.starts, problems.ends
-        self._zero, self._rho = problems.zero_objectives, ends.rho
-        self._steps, self._may_curve = ends.steps, ends.may_curve
+        self._zero, self._steps = problems.zero_objectives, ends.steps
+        self._may_curve = ends.may_curve
         self._tol, self._said = limits.tol, dict[int, str]()
         for k in np.flatnonzero(~(columns.is_convex & solved)).tolist():
             self._said[k] = self._message(k, limits)
@@ -415,7 +416,7 @@ class BatchSolutions(Solutions):
         (solver, reason), at_bound = found.solvers[0], self._at_bound
         return Solution(
             alpha=self.alpha[own],
-            w=self._c[own] if self._W is None else self._W[k],
+            w=self._c[own] if self.W is None else self.W[k],
             b=float(found.b[k]),
             status=status,
             certificate=found.certificate(k),
@@ -427,7 +428,7 @@ class BatchSolutions(Solutions):
             message=self._said.get(k, status.advice),
             extras=dict(trace[-1].details),
             at_bound=None if at_bound is None else int(at_bound[k]),
-            rho=float(self._rho[k]),
+            rho=float(found.rho[k]),
         )
 
     def _first_and_last(self, k: int) -> tuple[Step, Step]:
