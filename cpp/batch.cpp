@@ -147,6 +147,8 @@ class Problem {
       end_ = BatchEnd::no_room;
     } else if (limits.exactly) {
       end_ = run_exactly(limits);
+    } else if (of_.is_plain && is_small() && to_last_digits()) {
+      end_ = BatchEnd::solved;
     } else if (scored && of_.is_within_bounds) {
       scores_.start(*scored, blocks());
     } else {
@@ -175,6 +177,20 @@ class Problem {
         return BatchEnd::stuck;
       if (crew_.stopped(is_caller_)) return BatchEnd::stopped;
     }
+  }
+
+  // Whether it has so few rows that its last digits take as long as the rest.
+  bool is_small() const {
+    const auto& samples = of_.samples;
+    const bool is_cheap = samples.is_given() || samples.form.kind == KernelKind::linear;
+    return of_.m <= (is_cheap ? kExactlyCheap : kExactly);
+  }
+  // Solve a small problem to the last digits of float64; whether that has sufficed.
+  bool to_last_digits() {
+    const auto most = kStepsOfRow * static_cast<std::int64_t>(of_.m);
+    const auto done = ExactProblem(of_, code_).advance(kDigits, most);
+    steps_ += done.steps, negative_ += done.negative;
+    return is_finished_ = bounds_.gap() <= share_;
   }
 
   // Some pair steps; then the scores.
@@ -321,16 +337,14 @@ class Problem {
   // The last digits of a small problem, or the gap as it is; and what comes out.
   void finish(const BatchLimits& limits, BatchResult& out) {
     narrow_.turn_off();
-    const auto& samples = of_.samples;
-    const bool is_cheap = samples.is_given() || samples.form.kind == KernelKind::linear;
-    const bool is_small = of_.m <= (is_cheap ? kExactlyCheap : kExactly);
+    const bool is_small = this->is_small();
     const bool may_finish = end_ == BatchEnd::solved || (end_ == BatchEnd::stuck && !of_.is_plain);
     const bool is_exact = limits.exactly || (may_finish && is_small);
-    if (may_finish && is_small)
+    if (may_finish && is_small && !is_finished_)
       ExactProblem(of_, code_).advance(kDigits, kStepsOfRow * static_cast<std::int64_t>(of_.m));
     else if (end_ != BatchEnd::solved && steps_ > 0 && !limits.exactly)
       refresh();
-    if (end_ != BatchEnd::solved || is_small) (void)bounds_.gap();  // else it is known
+    if (end_ != BatchEnd::solved || (is_small && !is_finished_)) (void)bounds_.gap();  // else known
     if (!bounds_.are_finite() || !of_.are_finite()) {
       scores_.restart();
       (void)bounds_.gap();
@@ -396,6 +410,7 @@ class Problem {
   double spent_ = 0;      // steps, in steps of all variables
   std::int64_t chunk_ = 0, steps_ = 0, negative_ = 0;
   int mistaken_ = 0, refreshes_ = 0;
+  bool is_finished_ = false;  // to the last digits
   BatchEnd end_ = BatchEnd::waiting;
 };
 
