@@ -4,6 +4,7 @@ import functools
 import importlib
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -535,8 +536,18 @@ def _shared(reasons: set[str]) -> list[str]:
     """The reason, or what reasons that differ in brackets say alike, if any."""
     if len(reasons) == 1:
         return list(reasons)
+    alike = set(map(_without_brackets, reasons))
+    if len(alike) == 1:
+        return list(alike)
     start, bracket, _ = os.path.commonprefix(list(reasons)).partition(" (")
     return [start] if bracket else []
+
+
+def _without_brackets(text: str) -> str:
+    """The text without what it says in brackets, also in brackets of these."""
+    while (shorter := re.sub(r" \([^()]*\)", "", text)) != text:
+        text = shorter
+    return text
 
 
 def _gap_of(solution: Solution) -> float:
