@@ -353,11 +353,11 @@ class Solution:
         What scores are compared with where the sum of alpha is given; else 0.
     together : dict or None
         Of the first of several solutions of one fit, what all of them are: how many
-        ``problems``, how many of each ``status``, the largest ``relative_gap`` and
-        number of ``iterations``, the sums of ``primal``, ``dual`` and ``seconds``,
-        which ``solvers``, and the ``message`` of the worst one where not all are
-        solved, and whether all are convex (``is_convex``). `str` and notebooks then
-        speak of all.
+        ``problems``, how many of each ``status``, the largest ``relative_gap``, how
+        many are ``unproved`` (a gap of 1 or more), the largest number of
+        ``iterations``, the sums of ``primal``, ``dual`` and ``seconds``, which
+        ``solvers``, and the ``message`` of the worst one where not all are solved, and
+        whether all are convex (``is_convex``). `str` and notebooks then speak of all.
     """
 
     alpha: Vector
@@ -497,14 +497,21 @@ def _seconds(seconds: float) -> str:
 
 def _summary(together: dict[str, Any], tol: float) -> str:
     """What `str` says of several problems."""
-    head = f"Solved {together['problems']} problems to"
+    gaps = f"relative gaps of at most {together['relative_gap']:.1e} (asked: {tol:.0e})"
+    head = f"Solved {together['problems']} problems to {gaps}"
+    unproved = together.get("unproved", 0)  # older pickles have none
     if set(together["status"]) != {Status.SOLVED.value}:
-        head = f"Stopped ({_counted(together['status'])}) at"
+        head = f"Stopped ({_counted(together['status'])}) at {gaps}"
+        if unproved:  # as of one problem: see `reached`
+            head = (
+                f"Stopped ({_counted(together['status'])}) before anything useful was "
+                f"proved of {unproved:,} of {together['problems']:,} problems (asked: "
+                f"relative gaps of {tol:.0e})"
+            )
     elif not together["is_convex"]:
-        head = f"Stationary, but {together['problems']} problems not proved, to"
+        head = f"Stationary, but {together['problems']} problems not proved, to {gaps}"
     return (
-        f"{head} relative gaps of at most {together['relative_gap']:.1e} "
-        f"(asked: {tol:.0e}) in {_seconds(together['seconds'])} by "
+        f"{head} in {_seconds(together['seconds'])} by "
         f"{'; '.join(together['solvers'])}.\n"
         f"total primal {_total(together['primal'])}  "
         f"total dual {_total(together['dual'])}  "

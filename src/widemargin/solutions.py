@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.solution import Certificate, Solution, Status, relative_gaps
+from widemargin.solution import UNPROVED, Certificate, Solution, Status, relative_gaps
 
 Vector = NDArray[np.float64]
 
@@ -160,6 +161,7 @@ def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
         "problems": len(solutions),
         "status": {one.value: ended.count(one) for one in dict.fromkeys(ended)},
         "relative_gap": float(found.gaps.max()),
+        "unproved": int((found.gaps >= UNPROVED).sum()),
         "primal": float(found.proofs[:, 0].sum()),
         "dual": float(found.proofs[:, 1].sum()),
         "iterations": int(found.iterations.max()),
@@ -182,5 +184,15 @@ def _shared(reasons: set[str]) -> list[str]:
     """The reason, or what reasons that differ in brackets say alike, if any."""
     if len(reasons) == 1:
         return list(reasons)
+    alike = set(map(_without_brackets, reasons))
+    if len(alike) == 1:
+        return list(alike)
     start, bracket, _ = os.path.commonprefix(list(reasons)).partition(" (")
     return [start] if bracket else []
+
+
+def _without_brackets(text: str) -> str:
+    """The text without what it says in brackets, also in brackets of these."""
+    while (shorter := re.sub(r" \([^()]*\)", "", text)) != text:
+        text = shorter
+    return text

@@ -117,6 +117,27 @@ def test_ctrl_c_saves_the_best_model_and_says_the_gap(here, capsys, monkeypatch)
     assert np.mean(model.predict(X) == y) > 0.9
 
 
+def test_ctrl_c_in_the_fit_leaves_the_test_file_unscored(here, capsys, monkeypatch):
+    """It was scored all the same, which can take as long as the fit."""
+
+    def press(printer, step):
+        if step.iteration == 6:
+            _thread.interrupt_main()
+
+    monkeypatch.setattr(Printer, "__call__", press)
+    arguments = ["train", "train.svm", "m.wm", "--tol", "1e-10", "--test", "test.svm"]
+    assert main(arguments) == 1
+    said = capsys.readouterr()
+    assert "accuracy" not in said.out
+    assert "Stopped by Ctrl-C at a relative gap of" in said.out
+    assert said.err == "widemargin: interrupted; test.svm was not scored\n"
+    assert load_model("m.wm").meta["status"] == "interrupted"
+    assert main([*arguments[:2], "j.wm", *arguments[3:], "--json"]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["status"] == "interrupted"
+    assert not [name for name in facts if "test" in name or "accuracy" in name]
+
+
 def test_convert_models_and_data(here, capsys):
     main(["train", "train.svm", "m.wm"])
     X, y = load_svmlight("test.svm", n_features=30)

@@ -16,6 +16,7 @@ from widemargin.cli.completion import _script
 from widemargin.cli.options import commands
 from widemargin.parameters import meant
 from widemargin.solution import NOT_CONVEX, Status
+from widemargin.solvers.driver.advice import BESIDE_SCALING
 
 
 @pytest.fixture
@@ -335,5 +336,6 @@ def test_advice_names_options(people, capsys):
 
 @pytest.mark.parametrize("status", Status)
 def test_no_advice_speaks_of_parameters(status):
-    said = output.with_options(f"{status.advice} {NOT_CONVEX}")
+    said = f"{status.advice} {BESIDE_SCALING.get(status, '')} {NOT_CONVEX}"
+    said = output.with_options(said)
     assert not re.search(r"[a-z]_[a-z]|=|'|Scaler|[^-]\btol\b", said)

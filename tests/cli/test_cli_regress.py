@@ -216,7 +216,7 @@ CLASSIFIERS_ONLY = {
 def test_what_classifiers_have_is_refused(here, capsys, option):
     asked = ["train", "train.svm", "m.wm", "--type", "regress", "--kernel", "rbf"]
     message = refused(capsys, *asked, option, *CLASSIFIERS_ONLY[option])
-    of_nu = "--decision-shape", "--break-ties", "--probability"
+    of_nu = "--class-weight", "--decision-shape", "--break-ties", "--probability"
     kinds = "classify" + " or nu" * (option in of_nu)
     words = f"{option} is of --type {kinds}, found --type regress\n"
     assert message == f"widemargin: {words}"
@@ -337,6 +337,20 @@ def test_nu_of_classes(here, capsys):
     asked = ["--type", "nu", "--nu", "0.9", "--label", "kind.npy"]
     message = refused(capsys, "train", "train.npy", "m.wm", *asked)
     assert "must be at most 0.6" in message
+
+
+def test_nu_of_classes_with_factors(here, capsys):
+    X, y = np.load("train.npy"), (np.load("train-y.npy") > 14.0).astype(int)
+    np.save("kind.npy", y)
+    asked = ["--type", "nu", "--nu", "0.4", "--kernel", "rbf", "--gamma", "0.1"]
+    asked += ["--label", "kind.npy", "--class-weight", "1:2", "--tol", "1e-8"]
+    run(capsys, "train", "train.npy", "m.wm", *asked)
+    alone = NuSVC(nu=0.4, gamma=0.1, tol=1e-8, class_weight={1: 2.0}).fit(X, y)
+    found = load_model("m.wm").decision_function(X)
+    np.testing.assert_allclose(found, alone.decision_function(X), atol=1e-4)
+    asked[asked.index("1:2")] = "1:200"
+    message = refused(capsys, "train", "train.npy", "m.wm", *asked)
+    assert "twice the share, by weight, of the smaller one" in message
 
 
 def test_nu_with_probabilities(here, capsys):

@@ -546,3 +546,44 @@ def test_text_wider_than_the_names_of_a_model_is_refused(here, capsys):
     labels, said = ran(capsys, "predict named.wm narrow.svm")
     assert labels == "b\n"
     assert "in their order (age, pay), and all but the first 1 as 0" in said
+
+
+# -- rows of text by their lines -------------------------------------------------------
+
+LINES = {
+    "inf,2,1": "Got infinity at line 9, column 'a' instead",
+    "-inf,2,1 --kernel rbf": "Got -infinity at line 9, column 'a' instead",
+    "1,2,0.5": "line 9: expected a whole number as the label, found 0.5",
+    "1,2,inf --type regress": "line 9: expected a finite number as the target, found inf",
+    "1,-2,1 --weight b": "--weight must be finite and nonnegative. Got -2.0 at line 9 in",
+    "1,x,1": "expected numbers in column 'b', as in 30 of 31 rows, found 'x' in line 9;",
+    "1,,1": "expected a value in column 'b', found none in line 9;",
+    "1,2": "found 2 instead of 3 values in line 9: 1,2",
+}
+
+
+@pytest.mark.parametrize("bad", LINES)
+def test_a_row_of_csv_is_told_by_its_line(here, capsys, bad):
+    row, *options = bad.split()
+    good = [f"{i}.5,{i % 3},{i % 2}" for i in range(30)]
+    lines = ["a,b,y", "", *good[:6], row, *good[6:], ""]
+    (here / "t.csv").write_text("\n".join(lines))
+    assert main(["train", "t.csv", "m.wm", "--label", "y", *options]) == 2
+    assert LINES[bad] in capsys.readouterr().err
+
+
+def test_a_row_of_csv_to_predict_is_told_by_its_line(here, capsys):
+    good = [f"{i}.5,{i % 3},{i % 2}" for i in range(30)]
+    (here / "t.csv").write_text("\n".join(["a,b,y", *good, ""]))
+    (here / "new.csv").write_text("\n".join(["a,b", "1.5,2", "", "inf,2", ""]))
+    ran(capsys, "train t.csv m.wm --label y --max-iter 3")
+    assert "infinity at line 4, column 'a'" in refused(
+        capsys, "predict", "m.wm", "new.csv"
+    )
+
+
+def test_a_row_of_svmlight_text_is_told_by_its_line(here, capsys):
+    (here / "t.svm").write_text("# two rows\n\n1 1:2\n# and\n-1 1:3\n")
+    np.save("w.npy", [1.0, -1.0])
+    said = refused(capsys, "train", "t.svm", "m.wm", "--weight", "w.npy")
+    assert "Got -1.0 at line 5 instead." in said

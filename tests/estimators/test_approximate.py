@@ -1,6 +1,7 @@
 """SVC with a rank: maps, models, rows in files, bad input."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -144,6 +145,35 @@ def test_duplicates_lower_the_rank(moons):
     assert clf.feature_map_.rank == 20
     assert clf.exact_gap_ <= 1e-4
     assert SVC(rank=1000).fit(X, y).feature_map_.rank <= 20
+
+
+NO_OTHER = "no other of its landmarks adds anything above rounding"
+
+
+@pytest.mark.parametrize(
+    ("rank", "approximation", "said"),
+    [
+        (200, "nystroem", rf"; rank \d\d instead of 200, as {NO_OTHER}"),
+        (200, "cholesky", "; rank 50 instead of 200, as a higher one would add"),
+        (200, "eigen", "; rank 50 instead of 200, as a higher one would add nothing"),
+        (21, "fourier", "; rank 20 instead of 21, as its features come in pairs"),
+    ],
+)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_rank_that_is_lowered_is_told(moons, rank, approximation, said, classes):
+    X, y = np.tile(moons[0][:50], (4, 1)), np.arange(200) % 50 % classes
+    clf = SVC(gamma=5.0, rank=rank, approximation=approximation).fit(X, y)
+    assert clf.feature_map_.rank < rank
+    assert all(re.search(said, one.reason) for one in clf.solutions_)
+    assert re.search(said, str(clf.solution_))
+    clf = SVC(gamma=5.0, rank=10, approximation=approximation).fit(*moons)
+    assert "instead of" not in str(clf.solution_)
+
+
+def test_a_rank_of_more_than_all_rows_is_told(moons):
+    X, y = moons
+    clf = SVC(gamma=50.0, rank=60).fit(X[:40], y[:40])
+    assert f"rank 40 instead of 60, as {NO_OTHER}" in clf.solution_.reason
 
 
 def test_sparse_rows_and_weights(moons):

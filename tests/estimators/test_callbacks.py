@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.cases.pairwise import pairwise
-from widemargin import SVC, SVR, LinearSVC, NuSVC
+from widemargin import SVC, SVR, EnclosingBall, LinearSVC, NuSVC
 from widemargin.solvers.kernel.irwls import IRWLS
 
 SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
@@ -164,6 +164,29 @@ def test_ctrl_c_from_a_terminal_ends_a_long_fit(rows, estimator, classes):
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "raised interrupted 5\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [(LinearSVC, "classifier"), (SVR, "regressor"), (EnclosingBall, "enclosing_ball")],
+)
+def test_ctrl_c_without_a_model_says_so(binary, monkeypatch, kind, module):
+    """Where data are read, and a second one: it was a traceback of what was at work."""
+    X, y = binary
+    machine = kind().fit(X, y)
+    before = dict(vars(machine))
+
+    def pressed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"widemargin.estimators.{module}.read_rows", pressed)
+    said = (
+        f"Ctrl-C ended the fit of {kind.__name__} at once: no model was kept, and the "
+    )
+    with pytest.raises(KeyboardInterrupt, match=said) as told:
+        machine.fit(X, y)
+    assert told.value.__suppress_context__
+    assert vars(machine) == before
 
 
 def test_callback_and_verbose(binary, capfd):

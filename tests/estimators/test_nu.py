@@ -44,7 +44,10 @@ CHECKS = checks_by_turns(
         OneClassSVM(kernel="laplacian", nu=0.2),
         NuSVC(kernel="laplacian", nu=0.3),
         NuSVR(kernel="linear"),
-    ]
+    ],
+    # It has classes of which one weighs 10^7 times the other: any nu is infeasible
+    # there. scikit-learn does not put it to its NuSVC either.
+    without={NuSVC: ["check_class_weight_classifiers"]},
 )
 
 
@@ -168,6 +171,55 @@ def test_an_infeasible_nu_is_refused_with_the_largest(weighted):
         most = 0.2
     with pytest.raises(ValueError, match=f"at most {most:g}, .* nu is infeasible"):
         NuSVC(nu=most + 0.01).fit(X, y, weights)
+
+
+@pytest.mark.parametrize("form", [{}, {"solver": "irwls"}, {"rank": 40}], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_class_weights_are_factors_of_the_weights_of_rows(form, weighted):
+    y, own = LABELS.astype(int) + (X[:, 1] > 0.7), WEIGHTS if weighted else None
+    options = {"gamma": 0.3, "nu": 0.2, "tol": 1e-8, "random_state": 0} | form
+    factors = {0: 2.0, 2: 0.5}
+    rows = np.array([2.0, 1.0, 0.5])[y] * (1.0 if own is None else own)
+    found = NuSVC(class_weight=factors, **options).fit(X, y, own)
+    known = NuSVC(**options).fit(X, y, rows)
+    np.testing.assert_array_equal(values(found, NEW), values(known, NEW))
+    plain = values(NuSVC(**options).fit(X, y, own), NEW)
+    assert np.abs(values(found, NEW) - plain).max() > 1e-3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_balanced_classes_each_nu_is_feasible(weighted):
+    y, own = np.arange(160) < 30, WEIGHTS if weighted else np.ones(160)
+    given = own if weighted else None
+    options = {"gamma": 0.3, "nu": 1.0, "tol": 1e-6}
+    with pytest.raises(ValueError, match="nu is infeasible"):
+        NuSVC(**options).fit(X, y, given)
+    found = NuSVC(class_weight="balanced", **options).fit(X, y, given)
+    assert found.status_ == "solved"
+    share = own.sum() / (2.0 * np.bincount(y, own))
+    known = NuSVC(**options).fit(X, y, own * share[y.astype(int)])
+    np.testing.assert_allclose(values(found, NEW), values(known, NEW), rtol=1e-9)
+
+
+def test_the_largest_nu_is_that_of_the_class_weights():
+    y = np.arange(160) < 80
+    with pytest.raises(
+        ValueError, match=r"at most 0.4, twice the share, by weight, of"
+    ):
+        NuSVC(nu=0.41, class_weight={True: 4.0}).fit(X, y)
+    assert (
+        NuSVC(nu=0.4, gamma=0.3, class_weight={True: 4.0}).fit(X, y).status_ == "solved"
+    )
+
+
+def test_class_weights_of_a_nu_machine_leave_gamma_as_it_is():
+    given = {"nu": 0.2, "class_weight": {0: 3.0}}
+    assert NuSVC(**given).fit(X, LABELS).gamma_ == SVC().fit(X, LABELS).gamma_
+
+
+def test_class_weights_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="'class_weight' parameter of NuSVC .* a dict"):
+        NuSVC(class_weight="even").fit(X, LABELS)
 
 
 @pytest.mark.parametrize("kind", [NuSVC, NuSVR, OneClassSVM, LinearSVR])

@@ -385,7 +385,12 @@ def test_ctrl_c_keeps_what_was_finished_at_once(unfinished, monkeypatch):
 
     monkeypatch.setattr(folds, "solve_all", interrupted)
     clf = SVCCV(Cs=Cs)
-    with pytest.raises(KeyboardInterrupt):
+    said = (
+        "scores_ and path_ have 14 of 15 fits, C_ is the best that all folds have, and"
+    )
+    with pytest.raises(
+        KeyboardInterrupt, match=f"fit of SVCCV: {said} there is no mod"
+    ):
         clf.fit(X, y)
     assert np.isnan(clf.scores_[-1, 0, -1])
     expected = whole.scores_.copy()
@@ -408,7 +413,7 @@ def test_ctrl_c_keeps_what_was_finished(monkeypatch):
 
     monkeypatch.setattr(folds, "solve_all", interrupted)
     clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1])
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="have 10 of 20 fits, C_ is the best"):
         clf.fit(X, y)
     assert np.isfinite(clf.scores_[:, 0]).all()
     assert np.isnan(clf.scores_[:, 1]).all()
@@ -430,10 +435,47 @@ def test_ctrl_c_between_fits_keeps_what_was_finished(monkeypatch):
 
     monkeypatch.setattr(LinearSVC, "_fit", interrupted)
     clf = LinearSVCCV(Cs=[0.1, 1.0], cv=3)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="of LinearSVCCV: .* have 5 of 6 fits"):
         clf.fit(X, y)
     assert np.isfinite(clf.scores_).tolist() == [[True] * 2, [True] * 2, [True, False]]
     assert clf.C_ == 0.1
+
+
+@pytest.mark.parametrize("first", [0, 2, 6])
+def test_ctrl_c_says_what_there_is(monkeypatch, first):
+    """Of data that are read, of folds, and of the last fit, it said nothing or of a
+    model that the search has not."""
+    X, y = scaled(load_wine)
+    fit, calls = LinearSVC._fit, []
+
+    def interrupted(self, *args):
+        calls.append(self.C)
+        if len(calls) > first:
+            raise KeyboardInterrupt("Ctrl-C ended the fit: the estimator has the best")
+        fit(self, *args)
+
+    monkeypatch.setattr(LinearSVC, "_fit", interrupted)
+    clf = LinearSVCCV(Cs=[0.1, 1.0], cv=3)
+    with pytest.raises(KeyboardInterrupt) as told:
+        clf.fit(X, y)
+    best = ", C_ is the best that all folds have," * (first > 4)
+    assert str(told.value) == (
+        f"Ctrl-C ended the fit of LinearSVCCV: scores_ and path_ have {first} of 6 fits"
+        f"{best} and there is no model. Call fit again, which starts afresh."
+    )
+    assert told.value.__suppress_context__
+    with pytest.raises(NotFittedError, match="no model|not fitted"):
+        clf.predict(X)
+
+
+def test_ctrl_c_before_the_first_score_says_so(monkeypatch):
+    def pressed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selection, "read_rows", pressed)
+    said = "Ctrl-C ended the fit of SVCCV before it had a score: there is no model."
+    with pytest.raises(KeyboardInterrupt, match=said):
+        SVCCV().fit(*scaled(load_wine))
 
 
 @pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])

@@ -325,7 +325,8 @@ def test_limits_keep_what_is_finished(client, data, monkeypatch):
 
     monkeypatch.setattr(LinearSVC, "model_", property(pressed))
     clf = LinearSVCCV(Cs=[0.1, 1.0], cv=2)
-    with pytest.raises(KeyboardInterrupt):
+    said = "of LinearSVCCV: scores_ and path_ have 2 of 4 fits and there is no model"
+    with pytest.raises(KeyboardInterrupt, match=said):
         clf.fit(*given)
     assert np.isfinite(clf.scores_).tolist() == [[True, True], [False, False]]
     assert not hasattr(clf, "best_estimator_")

@@ -108,9 +108,30 @@ def test_a_picture_of_one_of_several_problems_says_so(several):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_problems_that_were_stopped_are_counted():
     X, y = clouds(3, 3, 20, spread=3.0)
-    stopped = LinearSVC(loss="hinge", max_iter=1, tol=1e-12).fit(X, y).solution_
+    stopped = LinearSVC(loss="hinge", max_iter=5, tol=1e-12).fit(X, y).solution_
     assert str(stopped).startswith("Stopped (3 max_iter) at relative gaps of at most ")
     assert "Raise max_iter" in stopped._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_problems_of_which_nothing_was_proved_are_counted_without_a_gap():
+    """It said "relative gaps of at most 9e+05"; a single problem has words for that."""
+    X, y = clouds(3, 3, 20, spread=3.0)
+    machine = LinearSVC(loss="hinge", max_iter=1, tol=1e-12).fit(X, y)
+    gaps = [s.certificate.relative_gap for s in machine.solutions_]
+    count = sum(gap >= 1.0 for gap in gaps)
+    assert count > 0
+    words = (
+        f"before anything useful was proved of {count} of 3 problems (asked: relativ"
+    )
+    assert str(machine.solution_).startswith(f"Stopped (3 max_iter) {words}")
+    assert "relative gaps of at most" not in str(machine.solution_)
+    one = machine.solutions_[int(np.argmax(gaps))]
+    assert "before anything useful was proved (asked: a relative" in str(one)
+    older = {k: v for k, v in machine.solution_.together.items() if k != "unproved"}
+    assert "at relative gaps of at most" in str(
+        dataclasses.replace(machine.solution_, together=older)
+    )
 
 
 def test_of_reasons_that_differ_is_said_what_they_share(monkeypatch):

@@ -31,8 +31,9 @@ categories in its columns; or a folder of X-*.npy (and y-*.npy) or of *.parquet.
 text stay in their files and may be larger than memory. Test data in CSV and Parquet are
 matched by the names of the columns.
 
-Ctrl-C stops, and saves the best model so far with its gap; before
-there is one, or the second time, it ends with status 130 and no model.
+Ctrl-C stops, and saves the best model so far with its gap (status 1); the test file is
+not scored. Before there is a model, or the second time, it ends with status 130 and no
+model.
 """
 PREDICT_EXAMPLES = """\
 examples, with files of yours:

@@ -70,7 +70,7 @@ MACHINES = {
         "",
         "",
         (),
-        (*_WITH_NU, "decision_shape", "break_ties", "probability"),
+        (*_WITH_NU, "class_weight", "decision_shape", "break_ties", "probability"),
     ),
     "nu-regress": Machine("NuSVR", "NuSVR", "", "", (), (*_WITH_NU, "C")),
 }
@@ -154,6 +154,7 @@ def of_nu(options: argparse.Namespace, solver: str | Solver, **others: Any) -> A
     """The machine with nu in the place of C, or of epsilon."""
     own: dict[str, Any] = {
         "nu": options.nu,
+        "class_weight": options.class_weight,
         "decision_function_shape": options.decision_shape,
         "break_ties": options.break_ties or None,
         "probability": options.probability or None,

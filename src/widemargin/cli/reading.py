@@ -11,14 +11,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from widemargin.cli.output import as_text, doing, note
-from widemargin.data.outofcore import is_binary
+from widemargin.data.outofcore import csv_place, is_binary
 from widemargin.data.svmlight import read_svmlight
 from widemargin.data.svmlight.read import Contents
 from widemargin.data.svmlight.text import opener
 from widemargin.models.model import Model
 from widemargin.models.model_file import MAGIC, load_model
 from widemargin.models.text import HEADS, LIBLINEAR, LIBSVM
-from widemargin.system.files import open_bytes
+from widemargin.system.files import is_delimited, open_bytes
 
 # Parameters of the reader in the words of the command line.
 _WORDS = {
@@ -162,11 +162,12 @@ def check_targets(path: str, y: Any) -> None:
 
 @contextmanager
 def about(path: str, first_index: int = 0) -> Iterator[None]:
-    """Let what the library refuses name the file, and count columns as that does."""
+    """Let what the library refuses name the file, and count as that does."""
     try:
         yield
     except ValueError as error:
         sentence = as_of_options(as_in_file(str(error), first_index))
+        sentence = _in_lines(path, sentence)
         if not sentence.startswith(path):  # rows in files name them
             sentence = f"{path}: {sentence}"
         raise ValueError(sentence) from None
@@ -184,8 +185,19 @@ def as_in_file(sentence: str, first_index: int) -> str:
     return re.sub(r"(?i)\b(columns?|feature\(s\)) \d+(, \d+)*", shift, sentence)
 
 
+def _in_lines(path: str, sentence: str) -> str:
+    """A sentence of the library about a row of a text with the line that it has."""
+    if is_binary(path) and not is_delimited(path):
+        return sentence
+    return re.sub(
+        r"\bat row (\d+)", lambda row: f"at {_place(path, int(row[1]))}", sentence
+    )
+
+
 def _place(path: str, row: int) -> str:
     """The line of a row: blank lines and comments are lines, but no rows."""
+    if is_delimited(path):
+        return csv_place(path, row)
     if is_binary(path) or not os.path.isfile(path):
         return f"row {row} of the data (counted from 0)"  # a pipe cannot be read again
     with open_bytes(path, opener(path)) as file:

@@ -92,6 +92,9 @@ def _train_here(
     model = model if scaling is None else model.scaled(scaling)
     asked = _kept_apart(classifier, options.model)
     options.model = _save(model, asked)
+    if test is not None and _is_interrupted(classifier):  # it may take as long again
+        note(f"interrupted; {options.test} was not scored")
+        test = None
     try:
         report_training(options, classifier, data, test, search)
     except KeyboardInterrupt:
@@ -420,11 +423,15 @@ def _problems(classifier: Classifier, data: Data) -> int:
     return len(tasks_of(len(distinct(data.y)), classifier.multi_class))
 
 
+def _is_interrupted(classifier: Classifier) -> bool:
+    """Whether Ctrl-C has ended the fit."""
+    found = getattr(classifier, "solutions_", [])
+    return any(solution.status is Status.INTERRUPTED for solution in found)
+
+
 def _kept_apart(classifier: Classifier, path: str) -> str:
     """Where a model is written: beside an older file, if Ctrl-C has ended its fit."""
-    found = getattr(classifier, "solutions_", [])
-    pressed = any(solution.status is Status.INTERRUPTED for solution in found)
-    if not pressed or not os.path.isfile(path):
+    if not _is_interrupted(classifier) or not os.path.isfile(path):
         return path
     stem, kind = os.path.splitext(path)
     apart = f"{stem}.unfinished{kind}"

@@ -108,8 +108,8 @@ def _add_weights(train: Any) -> None:
         "--class-weight",
         type=values.class_weights,
         metavar="LABEL:FACTOR,...",
-        help="factors of C by class, such as 1:2,-1:0.5 (others: 1); balanced: all "
-        "classes weigh the same (none)",
+        help="factors of C by class, such as 1:2,-1:0.5 (others: 1); with --type nu of "
+        "the weights of rows; balanced: all classes weigh the same (none)",
     )
     add(
         "--probability",

@@ -302,13 +302,22 @@ def _check_columns(estimator: Any, rows: Rows) -> None:
 
 @contextmanager
 def fitted_anew(estimator: Any) -> Iterator[None]:
-    """Take the fitted attributes; give them back where a fit raises."""
+    """Take the fitted attributes; give them back where a fit raises.
+
+    A KeyboardInterrupt that says nothing, of data that are read or of a second Ctrl-C,
+    gets a sentence instead of a traceback of what was at work.
+    """
     before = _take_fitted(estimator)
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         _take_fitted(estimator)
         vars(estimator).update(before)
+        if isinstance(error, KeyboardInterrupt) and not error.args:
+            raise KeyboardInterrupt(
+                f"Ctrl-C ended the fit of {type(estimator).__name__} at once: no model "
+                "was kept, and the estimator is as it was before."
+            ) from None
         raise
 
 

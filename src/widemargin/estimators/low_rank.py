@@ -59,6 +59,14 @@ LINEAR = Kernel("linear", 1.0)
 # 985. The dimensions that the error of a map counts as: 30 to 140
 # on a9a, ijcnn1, usps and mnist.
 SECONDS, MOST, ERROR = 2e-7, 1000, 100
+# Why a map has less than the rank that was asked for.
+_RANK_OF_ALL = "a higher one would add nothing above rounding"
+_LOWERED = {
+    "nystroem": "no other of its landmarks adds anything above rounding",
+    "cholesky": _RANK_OF_ALL,
+    "eigen": _RANK_OF_ALL,
+    "fourier": "its features come in pairs",
+}
 # Bytes for an entry of rows that are read into memory: float64, and again packed or
 # with the number of the column.
 ENTRY = 16
@@ -198,6 +206,17 @@ class Approximation:
         """Whether there was no time for a map: z(x) = 0."""
         W = self.map.whitening
         return W is not None and not W.any()
+
+    def lowered_from(self, mapping: Mapping) -> str:
+        """Why the rank is lower than that which the user asked for; else empty.
+
+        "polynomial" takes it as the most that is allowed.
+        """
+        asked, r, method = mapping.rank, self.map.rank, self.map.method
+        is_number = mapping.is_given and is_integer(asked) and method in _LOWERED
+        if not is_number or r >= asked or self.is_empty:
+            return ""
+        return f"rank {r:,} instead of {asked:,}, as {_LOWERED[method]}"
 
     def coefficients(self, w: Vector) -> Vector:
         """Coefficients of the landmarks, in their order, from weights (r,): (l,)."""

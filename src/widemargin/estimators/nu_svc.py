@@ -53,11 +53,11 @@ class NuSVC(ProbabilityMixin):
 
         1/2 w'w - nu S rho + sum_i s_i max(0, rho - y_i (phi(x_i)'w + b)),
 
-    with sample weights s_i, their sum S, and a margin rho that is a variable. At most a
-    share nu of the rows, by their weights, is on the wrong side of the margin, and at
-    least as large a share are support vectors. The decision function is
-    (phi(x)'w + b) / rho, as that of `SVC` with C = 1 / rho. More than two classes are
-    trained one against one.
+    with weights s_i, sample_weight times class_weight, their sum S, and a margin rho
+    that is a variable. At most a share nu of the rows, by their weights, is on the
+    wrong side of the margin, and at least as large a share are support vectors. The
+    decision function is (phi(x)'w + b) / rho, as that of `SVC` with C = 1 / rho. More
+    than two classes are trained one against one.
 
     Parameters
     ----------
@@ -89,6 +89,10 @@ class NuSVC(ProbabilityMixin):
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / abs(P). The optimum is negative, or 0 where no
         margin exists: abs(P) counts as at least 1e-10 of the largest (nu S)^2 k(x, x).
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the weights of the rows, by class; they have no influence on
+        gamma="scale". "balanced" makes all classes weigh the same, so that each nu is
+        feasible.
     verbose : int, default=0
         1 shows the progress on standard error.
     max_iter : int >= 1 or None, default=None
@@ -144,9 +148,9 @@ class NuSVC(ProbabilityMixin):
 
     Notes
     -----
-    There is no ``class_weight``, which scikit-learn's NuSVC has and ignores:
-    ``sample_weight`` does what it says. Ties of votes, weights of 0, kernels that are
-    not positive semidefinite, and what a fit that Ctrl-C ends keeps: as of `SVC`. All
+    scikit-learn's NuSVC has ``class_weight``, too, but ignores it. Ties of votes,
+    weights of 0, kernels that are not positive semidefinite, and what a fit that Ctrl-C
+    ends keeps: as of `SVC`. All
     problems of up to 4,000 rows (16,000, if they are many or have at most 32 columns)
     are solved at once by pair steps in float32; larger problems, and all with
     tol < 1e-6, by working sets.
@@ -172,7 +176,7 @@ class NuSVC(ProbabilityMixin):
     """
 
     # What `SVC` has beside nu.
-    C, class_weight, multi_class = 1.0, None, "ovo"
+    C, multi_class = 1.0, "ovo"
     loss, intercept = "hinge", "free"
     certify, polish = "approximate", False
 
@@ -193,6 +197,7 @@ class NuSVC(ProbabilityMixin):
         solver: str | Solver = "auto",
         probability: bool | str = NOT_GIVEN,
         tol: float = 1e-4,
+        class_weight: Any = None,
         verbose: int = 0,
         max_iter: int | None = None,
         time_limit: float | None = None,
@@ -214,6 +219,7 @@ class NuSVC(ProbabilityMixin):
         self.solver = solver
         self.probability = probability
         self.tol = tol
+        self.class_weight = class_weight
         self.verbose = verbose
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -280,8 +286,9 @@ class NuSVC(ProbabilityMixin):
         most = largest_nu(min(total), max(total))
         if self.nu > most * (1.0 + 1e-12):
             told = np.floor(most * PARTS_TOLD) / PARTS_TOLD
+            share = "share" if C is None else "share, by weight,"
             expected = (
-                f"be at most {told:g}, twice the share of the smaller one of two "
+                f"be at most {told:g}, twice the {share} of the smaller one of two "
                 "classes (the specified nu is infeasible)"
             )
             Checker(type(self).__name__).refuse_part("nu", expected, f"{self.nu}")

@@ -134,7 +134,11 @@ def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
         low.bounds(before, k, solution)
         for k, solution in enumerate(solutions if certified else ())
     ]
-    return Fit(training, solutions, certificates, low)
+    fit, lowered = (
+        Fit(training, solutions, certificates, low),
+        low.lowered_from(mapping),
+    )
+    return fit.because(lowered) if lowered else fit
 
 
 def polished(training: Training, mapping: Mapping, certified: bool) -> Fit:

@@ -165,7 +165,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             training rows of a fold, a score that is NaN.
         KeyboardInterrupt
             After Ctrl-C: ``scores_`` and ``path_`` have what was finished, the rest is
-            NaN, and there is no model.
+            NaN, and there is no model. It says how much there is.
 
         Warns
         -----
@@ -173,6 +173,14 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             Some point does not have the gap asked for, or the time limit ended the
             search.
         """
+        try:
+            self._fit(X, y, sample_weight, params)
+        except KeyboardInterrupt:  # also that of the last fit, which speaks of a model
+            raise KeyboardInterrupt(self._left()) from None
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, params: Any) -> None:
+        """Search, and train the best."""
         owner = type(self).__name__
         machine = self._machine()
         self._check(Checker(owner))
@@ -185,7 +193,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             with refused_by(owner, *self._kinds):
                 machine._check()
                 selection_on_cluster.select(self, machine, data, params, SEARCH)
-            return self
+            return
         with refused_by(owner, *self._kinds):
             machine._check()
             judge = self._judge(*data, params)
@@ -195,7 +203,18 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         self._finish(judge, points)
         given = X, judge.y, sample_weight
         self._refit(machine, limits[0].clock, lambda: machine.fit(*given))
-        return self
+
+    def _left(self) -> str:
+        """What there is after Ctrl-C."""
+        ended, known = f"Ctrl-C ended the fit of {type(self).__name__}", vars(self)
+        if "scores_" not in known:
+            return f"{ended} before it had a score: there is no model."
+        done = int(np.isfinite(self.scores_).sum())
+        best = ", C_ is the best that all folds have," if "C_" in known else ""
+        return (
+            f"{ended}: scores_ and path_ have {done} of {self.scores_.size} fits{best} "
+            "and there is no model. Call fit again, which starts afresh."
+        )
 
     def _settle(self, machine: Machine, points: Points) -> None:
         """Set what is known of all points, and the best one, in the machine too."""

@@ -80,7 +80,8 @@ class SVC(ProbabilityMixin):
         penalized for the squared hinge.
     rank : int >= 1, float in (0, 1), "auto" or None, default=None
         Rank of the kernel matrix that takes the place of K; it is lowered to the number
-        of independent rows. A float: the share of the trace of K that may be left, by
+        of landmarks, or rows, that are independent, and ``solution_.reason`` says so. A
+        float: the share of the trace of K that may be left, by
         approximation="cholesky". None: K itself. "auto": K itself, unless that needs
         too much time or memory, see below.
     approximation : str, default="auto"

@@ -2,6 +2,7 @@
 
 import _thread
 import dataclasses
+import re
 import threading
 import time
 
@@ -12,6 +13,8 @@ from tests.cases.problems import PROBLEMS
 from widemargin import SVC, Kernel, LinearSVC, Problem, solve
 from widemargin.solution import Certificate, Status, Step
 from widemargin.solvers import IRWLS, InteriorPoint
+from widemargin.solvers.driver.advice import Ending
+from widemargin.solvers.driver.advice import message as message_of
 from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.contract import ChosenSolver, Solver
 from widemargin.solvers.driver.driver import run
@@ -45,6 +48,24 @@ def test_advice_names_features_far_from_zero(intercept, is_named):
     message = solve(problem, "interior_point", tol=1e-14, max_iter=1).message
     advice = "1 lie far from zero beside their spread: centering them"
     assert message.count(advice) == is_named, message
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("far", [False, True])
+def test_scaling_is_advised_once(status, far):
+    """Where features were named that want it, the advice of the status said it again."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    X[:, 0] = 1e5 + X[:, 0] if far else 1e5 * X[:, 0]
+    problem = Problem(X, np.where(X[:, 1] > 0, 1, -1), intercept="penalized")
+    last, limits = Step(1, 1.0, 0.5, 0.0, 3), Limits(1e-4)
+    said = message_of(Ending(problem, status, last, 0.5, 1, limits, None))
+    if status is not Status.SOLVED:
+        assert "Feature(s) 0 " in said
+        assert len(re.findall("(?i)StandardScaler|scale the|scaling the", said)) == 2
+    X[:, 0] = X[:, 2]
+    problem = Problem(X, np.where(X[:, 1] > 0, 1, -1), intercept="penalized")
+    said = message_of(Ending(problem, status, last, 0.5, 1, limits, None))
+    assert said.endswith(status.advice)
 
 
 def test_max_iter_counts_iterations_and_keeps_a_usable_answer(problem):

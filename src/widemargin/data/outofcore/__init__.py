@@ -170,6 +170,13 @@ def csv_columns(path: str) -> list[Any]:
     return column_facts(path)
 
 
+def csv_place(path: str, row: int) -> str:
+    """The line of a row of a CSV file: see `delimited.place_of`."""
+    from widemargin.data.outofcore.delimited import place_of
+
+    return place_of(path, row)
+
+
 def column_names(path: str) -> list[str]:
     """Names of the columns of Parquet: see `parquet.column_names`."""
     from widemargin.data.outofcore import parquet

@@ -1,6 +1,9 @@
 """CSV files as Parquet: converted once, with the types that pyarrow finds."""
 
+import csv
 import functools
+import io
+import itertools
 import lzma
 import pathlib
 import re
@@ -12,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from widemargin.data.outofcore.source import FileStamp
+from widemargin.data.svmlight.text import opener
 from widemargin.system import files
 
 try:
@@ -35,6 +39,9 @@ _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _HEAD_BYTES = 1 << 16  # that hold the line of names, or its beginning
 # Rows from which a column that counts them is told from numbers that happen to differ.
 _COUNTED = 20
+# How pyarrow names a line that has too many values, or too few: rows count from 1, with
+# the line of names, without blank ones.
+_MISFIT = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)")
 _ID = re.compile(r"(?i)(^|[_\W])(id|index|key|nr|no|row|unnamed.*)$")
 
 
@@ -102,7 +109,7 @@ def check_numbers(path: str, names: Sequence[str]) -> None:
         warnings.warn(f"{path}: {said}", UserWarning, stacklevel=2)
     for name in (name for name in names if name in mixed):
         numbers, words, row, word = mixed[name]
-        where = f"{word!r} in row {row} of the data (counted from 0)"
+        where = f"{word!r} in {place_of(path, row)}"
         if numbers >= _MOSTLY * (numbers + words):
             raise ValueError(
                 f"{path}: expected numbers in column '{name}', as in {numbers:,} of "
@@ -114,6 +121,34 @@ def check_numbers(path: str, names: Sequence[str]) -> None:
             f"{numbers:,} rows and words in {words:,}, the first {where}"
         )
         warnings.warn(said, UserWarning, stacklevel=2)
+
+
+def place_of(path: str, row: int) -> str:
+    """What a sentence calls a row of the data: its line, as an editor counts them."""
+    try:
+        with io.TextIOWrapper(
+            files.open_bytes(path, opener(path)), encoding="latin-1", newline=""
+        ) as text:
+            return f"line {_lines(text, _separator(path), row + 1)}"
+    except (OSError, EOFError, lzma.LZMAError, csv.Error, StopIteration):
+        return f"row {row} of the data (counted from 0)"  # the file is another one now
+
+
+def _lines(text: Any, separator: str, number: int) -> int:
+    """The line in which record ``number`` begins: that of names is record 0.
+
+    Blank lines are none, and words in quotes may go over several.
+    """
+    reader = csv.reader(text, delimiter=separator)
+    ends = ((bool(values), reader.line_num) for values in reader)
+    starts = (
+        before + 1
+        for (_, before), (is_record, _) in itertools.pairwise(
+            itertools.chain([(False, 0)], ends)
+        )
+        if is_record
+    )
+    return next(itertools.islice(starts, number, None))
 
 
 def doubt(names: Sequence[str]) -> str:
@@ -168,7 +203,7 @@ def _marks() -> list[str]:
 
 def _read(path: str) -> Any:
     """The file as a table; words that repeat are categories."""
-    tab = "\t" if files.ending(path) == ".tsv" else ","
+    tab = _separator(path)
     _check_separator(path, tab)
     convert = pa.csv.ConvertOptions(
         auto_dict_encode=True,
@@ -195,7 +230,7 @@ def _read(path: str) -> Any:
         reason = _reason(path, error, options)
         raise ValueError(
             f"{path}: expected a table, a line of names and lines with a value for "
-            f"each of them, found: {reason}"
+            f"each of them, found{reason}"
         ) from None
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         said = doubt(names) and f"; {doubt(names)}"
@@ -246,6 +281,11 @@ def _without_empty(column: Any) -> Any:
     return text.dictionary_encode() if pa.types.is_dictionary(column.type) else text
 
 
+def _separator(path: str) -> str:
+    """What is between the values of a line, by the name of the file."""
+    return "\t" if files.ending(path) == ".tsv" else ","
+
+
 def _check_separator(path: str, expected: str) -> None:
     """Refuse a table whose line of names has other separators."""
     try:
@@ -263,13 +303,18 @@ def _check_separator(path: str, expected: str) -> None:
 
 
 def _reason(path: str, error: Exception, options: dict[str, Any]) -> str:
-    """What is wrong with a file; one thread knows in which row, several do not."""
+    """What was found in a file; one thread knows in which row, several do not."""
     try:
         one = pa.csv.ReadOptions(use_threads=False)
         pa.csv.read_csv(_packed(path), one, **options)
     except (pa.ArrowException, ValueError) as again:
         error = again
-    return str(error).splitlines()[0]
+    said = str(error).splitlines()[0]
+    if (misfit := _MISFIT.search(said)) is None:
+        return f": {said}"
+    row, expected, count = map(int, misfit.groups()[:3])
+    where = place_of(path, row - 2)
+    return f" {count} instead of {expected} values in {where}: {misfit[4]}"
 
 
 def _facts(name: str, column: Any) -> ColumnFacts:

@@ -254,6 +254,7 @@ def _groups(files: Sequence[DataFile]) -> list[Group]:
     """The row groups of all files that have rows."""
     groups, start = [], 0
     for file in files:
+        file.start = start
         for number, length in enumerate(file.group_lengths()):
             if length:
                 groups.append(Group(file, number, start, start + length))

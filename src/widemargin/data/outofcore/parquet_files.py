@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from widemargin.data.outofcore.delimited import check_numbers, doubt, parquet_of
+from widemargin.data.outofcore.delimited import (
+    check_numbers,
+    doubt,
+    parquet_of,
+    place_of,
+)
 from widemargin.data.outofcore.source import FileStamp
 from widemargin.system import files
 
@@ -57,10 +62,11 @@ class DataFile:
     path : str
     metadata : pyarrow.parquet.FileMetaData
     schema : pyarrow.Schema, the types that reading returns
+    start : int, the number of its first row among those of all files
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path, self.start = path, 0
         self._stamp = FileStamp.of(path)
         self._converted = parquet_of(path) if files.is_delimited(path) else None
         with self._stream() as stream:
@@ -84,6 +90,12 @@ class DataFile:
         """Refuse or tell words among the numbers of a CSV column."""
         if self._converted is not None:
             check_numbers(self.path, names)
+
+    def place_of(self, row: int) -> str:
+        """What a sentence calls a row of all: of CSV its line in an editor."""
+        if self._converted is not None:
+            return place_of(self.path, row - self.start)
+        return f"row {row} of the data (counted from 0)"
 
     @property
     def doubt(self) -> str:
@@ -167,10 +179,10 @@ class Part(NamedTuple):
         array = self.batch.column(name)
         if array.null_count:
             missing = array.is_null().to_numpy(zero_copy_only=False)
+            where = self.file.place_of(self.row + int(missing.argmax()))
             raise ValueError(
                 f"{self.file.path}: expected a value in column '{name}', found none in "
-                f"row {self.row + int(missing.argmax())} of the data (counted from 0); "
-                "fill it, or leave out the row or the column"
+                f"{where}; fill it, or leave out the row or the column"
             )
         return array
 

@@ -30,6 +30,24 @@ MOST_PRODUCTS, ROWS_A_PRODUCT = 1500, 10
 # Relative gaps from which a model is called rough, and far from optimal.
 ROUGH, FAR = 0.1, 0.5
 
+# What else helps where features are named that want scaling: `Status.advice` advises
+# that, too.
+BESIDE_SCALING = {
+    Status.ALMOST_SOLVED: (
+        "The gap is within 100 times tol, and at most 0.1; the solver got no further. "
+        "A smaller C may help, too."
+    ),
+    Status.MAX_ITER: "Or raise max_iter, leave it out, or lower C.",
+    Status.STALLED: (
+        "The last iterations did not improve the answer. A smaller C or another solver "
+        "may help, too."
+    ),
+    Status.NUMERICAL_ERROR: (
+        "The arithmetic broke down; the best answer before that was kept. A smaller C "
+        "may help, too."
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -70,12 +88,13 @@ def message(end: Ending) -> str:
         Status.OUT_OF_MEMORY: "a lack of memory",
         Status.NUMERICAL_ERROR: "a numerical breakdown",
     }.get(status, f"lack of progress ({status.value})")
-    advice = status.advice
+    scaling = _scaling_advice(end.problem, end.names)
+    advice = BESIDE_SCALING.get(status, status.advice) if scaling else status.advice
     if end.last.details.get("is_ball"):
         cause, advice = "epsilon, the rule of the ball,", "A smaller epsilon goes on."
     return (
         f"Stopped by {cause} {reached(gap, limits.tol)}. "
-        f"{_worth(gap)} {_scaling_advice(end.problem, end.names)}"
+        f"{_worth(gap)} {scaling}"
         f"{_columns_advice(end.problem)}{advice}"
     )
 
