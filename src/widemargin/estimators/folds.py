@@ -143,6 +143,7 @@ def solve_folds(
     weights: Vector,
     Cs: Vector,
     recipes: list[Recipe] | None = None,
+    copies: int | None = None,
 ) -> Folds | None:
     """Solve the problems of all folds and C; None where they are too large for that.
 
@@ -152,9 +153,11 @@ def solve_folds(
     weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
     Cs : ndarray, rising
     recipes : list of Recipe or None, of the binary problems; None: as of the training
+    copies : int or None
+        How many folds there are, by which problems are too large; None: so many.
     """
     tasks = training.tasks
-    chosen = batched(training, len(weights))
+    chosen = batched(training, copies or len(weights))
     if len(chosen) < len(tasks):
         return None
     n_sums = len(tasks)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -27,6 +27,9 @@ from widemargin.solution import Solution, Status
 Index = NDArray[np.intp]
 Machine = Classifier | Regressor
 
+# The share of the folds of a gamma that are fitted first, where points that cannot win
+# are left out (benchmarks.kernel.cross_validation).
+SOME_FOLDS = 0.4
 # Scores so near are equal: sums in another order differ by rounding.
 TIE = 1e-12
 
@@ -38,6 +41,9 @@ class Points:
     Attributes
     ----------
     scores, gaps : ndarray (folds, gammas, C)
+    keeps : bool, whether decision values are wanted
+    most : float or None
+        The largest score there is, where points that cannot win are left out.
     decisions : dict of ndarray, decision values of held-out rows by point; kept on
         request
     stopped : Status or None, what ended the search early
@@ -46,6 +52,7 @@ class Points:
     scores: Vector
     gaps: Vector
     keeps: bool
+    most: float | None = None
     decisions: dict[tuple[int, int, int], Vector] = field(default_factory=dict)
     stopped: Status | None = None
 
@@ -53,6 +60,73 @@ class Points:
     def means(self) -> Vector:
         """Mean scores of the points that are finished in all folds, else NaN."""
         return np.asarray(self.scores.mean(axis=0))
+
+    @property
+    def may_win(self) -> NDArray[np.bool_]:
+        """Which points may be the best: all that no other one is sure to beat.
+
+        Those that are left out have a mean score below that of a finished point even if
+        they have the largest score there is in the folds that are left: (gammas, C).
+        """
+        means = self.means
+        if self.most is None or not np.isfinite(means).any():
+            return np.ones(means.shape, np.bool_)
+        top = np.nanmax(means)
+        highest = np.where(np.isnan(self.scores), self.most, self.scores).mean(axis=0)
+        return np.asarray(highest >= top - TIE * max(1.0, abs(top)))
+
+    @property
+    def missing(self) -> int:
+        """How many fits are missing of the points that may win."""
+        return int((np.isnan(self.scores) & self.may_win).sum())
+
+    def schedule(self, widths: int = 1) -> Iterator[tuple[list[int], list[int]]]:
+        """Folds and gammas that are fitted one after the other.
+
+        Of each gamma there are as many places as tubes have ``widths``.
+
+        All at once, unless points that cannot win are left out: then the gamma in the
+        middle first, as those at the ends of a grid win least, and of each other one
+        some folds, if these would have shown of points before that they do not win.
+        """
+        n_folds, n_gammas = len(self.scores), self.scores.shape[1] // widths
+        folds, gammas = list(range(n_folds)), list(range(n_gammas))
+        if self.most is None:
+            yield folds, gammas
+            return
+        first, *others = sorted(gammas, key=lambda g: abs(g - n_gammas // 2))
+        yield folds, [first]
+        some = max(1, int(SOME_FOLDS * n_folds))
+        for g in others:
+            if self._tells(some):
+                yield folds[:some], [g]
+                yield folds[some:], [g]
+            else:
+                yield folds, [g]
+
+    def _tells(self, some: int) -> bool:
+        """Whether the first folds would have shown of a point that it cannot win."""
+        early = Points(self.scores.copy(), self.gaps, False, self.most)
+        done = np.isfinite(self.means)
+        best = np.unravel_index(np.nanargmax(self.means), done.shape)
+        done[best] = False
+        early.scores[some:, done] = np.nan
+        return not bool(early.may_win.all())
+
+    def by_gamma(
+        self, widths: int = 1
+    ) -> Iterator[tuple[list[int], int, Index, Index]]:
+        """The same, each gamma by itself: folds, gamma, its places, places of C.
+
+        Of gammas, widths and values of C those that have a point that may win.
+        """
+        for folds, gammas in self.schedule(widths):
+            for g in gammas:
+                own = np.arange(g * widths, (g + 1) * widths)
+                chosen = self.may_win[own]
+                if folds and chosen.any():
+                    own = own[chosen.any(axis=1)]
+                    yield folds, g, own, np.flatnonzero(chosen.any(axis=0))
 
     def best(self) -> tuple[int, int]:
         """The best point: of equal ones that of the smallest C, then the first."""
@@ -198,27 +272,31 @@ def fit_points(
 
     ``machines`` are by gamma and rising C.
     """
-    for fold in range(len(judge.folds)):
-        with sharing_groups():
-            _fit_fold(points, judge, training, machines, fold)
-        if points.stopped:
-            return
+    for folds, gammas in points.schedule():
+        for fold in folds:
+            with sharing_groups():
+                paths = {g: machines[g] for g in gammas if points.may_win[g].any()}
+                _fit_fold(points, judge, training, paths, fold)
+            if points.stopped:
+                return
 
 
 def _fit_fold(
     points: Points,
     judge: Judge,
     training: Training,
-    machines: Sequence[Sequence[Machine]],
+    machines: Mapping[int, Sequence[Machine]],
     fold: int,
 ) -> None:
-    """Fit the machines of one fold."""
+    """Fit the machines of one fold, by gamma."""
+    if not machines:
+        return
     scaling = judge.scaling(fold)
     data, test = judge.train(fold, scaling), judge.test(fold, scaling)
-    for g, path in enumerate(machines):
+    for g, path in machines.items():
         before: Machine | None = None
-        for c, template in enumerate(path):
-            machine = clone(template)
+        for c in np.flatnonzero(points.may_win[g]).tolist():
+            machine = clone(path[c])
             status = _fit_after(machine, before, data, training)
             if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
                 points.stopped = status

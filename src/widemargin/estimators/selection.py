@@ -50,6 +50,10 @@ LEAST_C, MOST_C = 1e-2, 1e3
 # one point in five folds, four fifths of the rows each, the last fit is a fifth of all.
 SEARCH = 0.8
 
+# Scorers of scikit-learn whose scores have no bound: those of others are at most 1, and
+# at most 0 where their names begin with "neg_".
+_UNBOUNDED = ("mutual_info_score", "positive_likelihood_ratio")
+
 # Attributes of scikit-learn's searches, and what has the same here.
 _INSTEAD = {
     "best_index_": "scores_.mean(axis=0).argmax() gives it",
@@ -307,7 +311,21 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
     def _no_points(self, shape: tuple[int, int, int]) -> Points:
         """Points of which nothing is known."""
         scores, gaps = np.full(shape, np.nan), np.full(shape, np.nan)
-        return Points(scores, gaps, self._keeps_decisions)
+        return Points(scores, gaps, self._keeps_decisions, self._most())
+
+    def _most(self) -> float | None:
+        """The largest score there is, where points that cannot win are left out."""
+        if not getattr(self, "skip_losers", False):
+            return None
+        name = self._score_name if self.scoring is None else self.scoring
+        if not isinstance(name, str) or name in _UNBOUNDED:
+            owner = type(self).__name__
+            raise ValueError(
+                f"The 'skip_losers' parameter of {owner} must be False where no "
+                "largest score is known: with scores of a callable, and with "
+                f"{' and '.join(map(repr, _UNBOUNDED))}. Got scoring={self.scoring!r}."
+            )
+        return 0.0 if name.startswith("neg_") else 1.0
 
     def _keep_points(self, points: Points) -> None:
         """Set the attributes of all points."""
@@ -348,6 +366,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             hint = f" (did you mean {near!r}?)" if near else ""
             known = "be a name of sklearn.metrics.get_scorer_names()"
             check.refuse_part("scoring", known, f"{self.scoring!r}{hint}")
+        self._most()
 
     def _scorer(self) -> Any:
         if self.scoring is None:
@@ -485,8 +504,7 @@ def _check_folds(owner: str, folds: list[tuple[Index, Index]]) -> None:
 
 def _tell(points: Points, tol: float) -> None:
     """Warn where points are missing or not good enough."""
-    m, said = points.gaps.size, []
-    missing = int(np.isnan(points.scores).sum())
+    m, missing, said = points.gaps.size, points.missing, []
     rough = int((points.gaps > tol).sum())
     if missing:
         said.append(f"time_limit ended the search before {missing} of {m} fits")

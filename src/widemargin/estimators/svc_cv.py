@@ -45,6 +45,12 @@ class SVCCV(SelectedClassifier):
         held-out rows and no other attribute of a fitted `SVC`.
     refit : bool, default=True
         Whether the best point is trained on all rows; else there is no model.
+    skip_losers : bool, default=False
+        Whether points are left out as soon as they cannot win: with the largest score
+        there is in the folds that are left, their mean would be below that of a point
+        that is finished. Their scores and gaps are NaN in these folds. The gamma in the
+        middle of the grid is finished first. Not with a callable as ``scoring``, whose
+        largest score is unknown.
     calibrate : {"sigmoid", "isotonic"} or None, default=None
         Makes `predict_proba` from the decision values of the held-out rows, by the
         methods of `sklearn.calibration.CalibratedClassifierCV`. `predict` goes by the
@@ -105,6 +111,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         cv: Any = 5,
         scoring: Any = None,
         refit: bool = True,
+        skip_losers: bool = False,
         calibrate: str | None = None,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         gamma: float | str = "scale",
@@ -129,6 +136,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.skip_losers = skip_losers
         self.calibrate = calibrate
         self.kernel = kernel
         self.gamma = gamma
@@ -155,6 +163,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
 
     def _check_parameters(self, check: Checker) -> None:
         super()._check_parameters(check)
+        check.choice("skip_losers", self.skip_losers, (True, False))
         check_gammas(check, self)
 
     def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
@@ -164,16 +173,17 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         weights = self._weights(training, judge)
         scheme = scheme_of(len(self.classes_), self.multi_class)
         deciding = decided_by(machine, scheme)
-        for g, kernel in enumerate(kernels):
+        for folds, g, _, places in points.by_gamma():
             found = None
             if training.recipe.kernel is not None and judge.scale is None:
-                recipe = machine._recipe_with(kernel)
+                recipe = machine._recipe_with(kernels[g])
                 one = dataclasses.replace(training, recipe=recipe)
-                found = solve_folds(one, weights, self.Cs_)
+                some = weights[folds], self.Cs_[places]
+                found = solve_folds(one, *some, copies=len(weights))
             if found is None:
                 self._fit_all(points, judge, training, machine)
                 break
-            _judge_folds(points, judge, found, g, deciding)
+            _judge_folds(points, judge, found, (folds, g, places), deciding)
             if points.stopped:
                 break
         return points
@@ -208,27 +218,33 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
 
 
 def _judge_folds(
-    points: Points, judge: Judge, found: Folds, g: int, deciding: dict[str, Any]
+    points: Points,
+    judge: Judge,
+    found: Folds,
+    at: tuple[list[int], int, Index],
+    deciding: dict[str, Any],
 ) -> None:
-    """Score the points of one kernel that are finished."""
-    t = len(found.recipes)
+    """Score the points of one kernel that are finished: some folds, and values of C."""
+    t, (folds, g, places) = len(found.recipes), at
     classes = labels.distinct(judge.y, judge.weights)
     nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
     # It decides by given scores only.
     model = Model(classes, decisions=(nothing,) * t, **deciding)
     done = np.asarray(found.ended.all(axis=1))
-    points.gaps[:, g] = np.where(done, found.gaps.max(axis=1), np.nan)
-    for fold, (_, test) in enumerate(judge.folds):
-        if not done[fold].any():
+    gaps = np.where(done, found.gaps.max(axis=1), np.nan)
+    points.gaps[np.array(folds)[:, np.newaxis], g, places] = gaps
+    for own, fold in enumerate(folds):
+        if not done[own].any():
             continue
+        _, test = judge.folds[fold]
         if judge.counts_labels and not points.keeps:
-            shares = _shares_right(found, fold, test, model, judge.y)
-            points.scores[fold, g, done[fold]] = shares[done[fold]]
+            shares = _shares_right(found, own, test, model, judge.y)
+            points.scores[fold, g, places[done[own]]] = shares[done[own]]
             continue
-        decisions, X = found.decisions(fold, test), judge.test(fold)
-        for k in np.flatnonzero(done[fold]):
+        decisions, X = found.decisions(own, test), judge.test(fold)
+        for k in np.flatnonzero(done[own]):
             held = HeldOut(model, _scores(model, decisions[k]))
-            keep(points, judge, (fold, g, int(k)), held, X)
+            keep(points, judge, (fold, g, int(places[k])), held, X)
     points.stopped = found.stopped
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.estimators.folds import Folds, solve_folds
+from widemargin.estimators.folds import Folds, Index, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
 from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.points import Judge, Points, fit_points, keep
@@ -14,7 +14,6 @@ from widemargin.estimators.selected_regressor import HeldOutTargets, SelectedReg
 from widemargin.estimators.selection import grid
 from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Training
-from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -44,6 +43,12 @@ class SVRCV(SelectedRegressor):
         a fitted `SVR`.
     refit : bool, default=True
         Whether the best point is trained on all rows; else there is no model.
+    skip_losers : bool, default=False
+        Whether points are left out as soon as they cannot win: with the largest score
+        there is in the folds that are left, their mean would be below that of a point
+        that is finished. Their scores and gaps are NaN in these folds. The gamma in the
+        middle of the grid is finished first. Not with a callable as ``scoring``, whose
+        largest score is unknown.
     kernel, degree, gamma, coef0 : as of `SVR`
     epsilon : float >= 0, default=0.1
         Where ``epsilons`` is None.
@@ -98,6 +103,7 @@ class SVRCV(SelectedRegressor):
         cv: Any = 5,
         scoring: Any = None,
         refit: bool = True,
+        skip_losers: bool = False,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         degree: int = 3,
         gamma: float | str = "scale",
@@ -119,6 +125,7 @@ class SVRCV(SelectedRegressor):
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.skip_losers = skip_losers
         self.kernel = kernel
         self.degree = degree
         self.gamma = gamma
@@ -141,6 +148,7 @@ class SVRCV(SelectedRegressor):
 
     def _check_parameters(self, check: Checker) -> None:
         super()._check_parameters(check)
+        check.choice("skip_losers", self.skip_losers, (True, False))
         check_gammas(check, self)
 
     def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
@@ -151,29 +159,22 @@ class SVRCV(SelectedRegressor):
         n_widths = len(self.epsilons_)
         shape = len(judge.folds), len(kernels) * n_widths, len(self.Cs_)
         points = self._no_points(shape)
-        for g, kernel in enumerate(kernels):
-            found = self._folds(training, judge, machine, kernel)
+        for folds, g, own, places in points.by_gamma(n_widths):
+            widths = self.epsilons_[own % n_widths].tolist()
+            recipes = [machine._recipe_with(kernels[g], w, judge.y) for w in widths]
+            found = None
+            if training.recipe.kernel is not None and judge.scale is None:
+                tasks = one_task(len(recipes))
+                one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)
+                some = judge.factors[folds], self.Cs_[places]
+                found = solve_folds(one, *some, recipes, len(judge.folds))
             if found is None:
                 self._fit_all(points, judge, training)
                 break
-            _judge_folds(points, judge, found, g * n_widths)
+            _judge_folds(points, judge, found, (folds, own, places))
             if points.stopped:
                 break
         return points
-
-    def _folds(
-        self, training: Training, judge: Judge, machine: SVR, kernel: Kernel
-    ) -> Folds | None:
-        """The machines with one kernel; None where they are not solved at once."""
-        if training.recipe.kernel is None or judge.scale is not None:
-            return None
-        recipes = [
-            machine._recipe_with(kernel, width, judge.y)
-            for width in self.epsilons_.tolist()
-        ]
-        tasks = one_task(len(recipes))
-        one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)
-        return solve_folds(one, judge.factors, self.Cs_, recipes)
 
     def _fit_all(self, points: Points, judge: Judge, training: Training) -> None:
         """Fit each point by itself."""
@@ -206,15 +207,20 @@ class SVRCV(SelectedRegressor):
             machine.set_params(gamma=self.gamma_)
 
 
-def _judge_folds(points: Points, judge: Judge, found: Folds, first: int) -> None:
-    """Score the points of one kernel that are finished, the ``first`` one on."""
-    own = slice(first, first + len(found.recipes))
-    points.gaps[:, own] = np.where(found.ended, found.gaps, np.nan)
-    for fold, (_, test) in enumerate(judge.folds):
-        if not found.ended[fold].any():
+def _judge_folds(
+    points: Points, judge: Judge, found: Folds, at: tuple[list[int], Index, Index]
+) -> None:
+    """Score the points of one kernel that are finished: folds, widths, values of C."""
+    folds, own, places = at
+    points.gaps[np.ix_(np.array(folds), own, places)] = np.where(
+        found.ended, found.gaps, np.nan
+    )
+    for k, fold in enumerate(folds):
+        if not found.ended[k].any():
             continue
-        decisions, X = found.decisions(fold, test), judge.test(fold)
-        for e, c in np.argwhere(found.ended[fold]).tolist():
+        decisions = found.decisions(k, judge.folds[fold][1])
+        X = judge.test(fold)
+        for e, c in np.argwhere(found.ended[k]).tolist():
             held = HeldOutTargets(np.ascontiguousarray(decisions[c, :, e]))
-            keep(points, judge, (fold, first + e, c), held, X)
+            keep(points, judge, (fold, int(own[e]), int(places[c])), held, X)
     points.stopped = found.stopped
