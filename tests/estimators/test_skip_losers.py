@@ -41,7 +41,9 @@ def test_the_best_point_is_that_of_the_whole_search(given):
     search = SVCCV(gammas=GAMMAS, tol=1e-3, **{"Cs": 6} | given)
     whole, some = both(search, X, y)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # what is left out is no lack
+        warnings.simplefilter(
+            "error", ConvergenceWarning
+        )  # what is left out is no lack
         some.fit(X, y)
     assert (some.C_, some.gamma_) == (whole.C_, whole.gamma_)
     assert some.best_score_ == pytest.approx(whole.best_score_, abs=0.002)
