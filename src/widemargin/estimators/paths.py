@@ -220,7 +220,9 @@ def _path(
         for C in Cs.tolist():
             model = kind(C=C, **params)
             plan = after(model, models[-1] if models else None)
-            model._fit(X, y, sample_weight, functools.partial(_over, rows, plan))
+            is_linear = kind in (LinearSVC, LinearSVR)  # others may take objects
+            data = rows[0] if rows and is_linear else X  # looked through once
+            model._fit(data, y, sample_weight, functools.partial(_over, rows, plan))
             models.append(model)
     return Cs, models, np.array([model.dual_gap_ for model in models])
 

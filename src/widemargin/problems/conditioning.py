@@ -315,8 +315,11 @@ def _grouped(
     key = id(X), y.tobytes()
     if known is not None and key in known:
         return known[key][1]
-    first, group = equal_rows(X, y, (1.0 - share) * len(y))
-    few = len(first) <= (1.0 - share) * len(y)
+    most = (1.0 - share) * len(y)
+    first = group = np.zeros(0, np.int64)
+    if not keeps or _may_merge(X, y):
+        first, group = equal_rows(X, y, most)
+    few = 0 < len(first) <= most
     found = first, group, as_rows(X[first], **options) if few else None
     if known is not None:
         known[key] = X, found  # X lives as long as its id is a key
@@ -335,12 +338,14 @@ def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
         return problem, None
     if rows is problem.rows and not problem.has_unit_margins:
         return problem, None
-    alike = _alike(problem, rows)
-    sample = np.arange(MERGE_SAMPLE) * m // MERGE_SAMPLE
-    first, _ = equal_rows(rows.take(sample), alike[sample])
-    if len(first) > (1.0 - MERGE_SHARE) * MERGE_SAMPLE:
-        return problem, None
-    return _with_groups(problem, rows, alike, MERGE_SHARE)
+    return _with_groups(problem, rows, _alike(problem, rows), MERGE_SHARE)
+
+
+def _may_merge(X: Any, alike: NDArray[Any]) -> bool:
+    """Whether a sample of the rows says that a share of them is equal to others."""
+    sample = np.arange(MERGE_SAMPLE) * X.shape[0] // MERGE_SAMPLE
+    first, _ = equal_rows(X[sample], alike[sample])
+    return len(first) <= (1.0 - MERGE_SHARE) * MERGE_SAMPLE
 
 
 def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
