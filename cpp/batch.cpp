@@ -19,6 +19,7 @@
 #include "problem_data.hpp"
 #include "problem_rows.hpp"
 #include "problem_scores.hpp"
+#include "turns.hpp"
 #include "working_sets.hpp"
 
 namespace widemargin {
@@ -95,15 +96,14 @@ class Problem {
  public:
   Problem(KeptParts& kept, const BatchCode& code, const BatchSamples& samples,
           const BatchProblems& problems, std::size_t t, Narrow& narrow, ProblemVectors& vectors,
-          Crew& crew, bool is_caller)
+          const Turn& turn)
       : code_(code),
         narrow_(narrow),
-        crew_(crew),
-        is_caller_(is_caller),
+        turn_(turn),
         of_(kept, samples, problems, t, vectors),
         bounds_(of_, code.passes, problems.mass[t]),
-        rows_(of_, code.kernels, crew, is_caller),
-        scores_(of_, rows_, bounds_, code, crew, is_caller) {}
+        rows_(of_, code.kernels, turn),
+        scores_(of_, rows_, bounds_, code, turn) {}
 
   void run(const BatchLimits& limits, const std::optional<Scored>& scored, BatchResult& out) {
     begin(limits, scored);
@@ -122,7 +122,7 @@ class Problem {
       if (end_ == BatchEnd::stuck && !scores_.is_refined() && !is_last) go_on_refined(limits);
       if (end_ != BatchEnd::waiting) break;
       if (bytes(limits) > limits.bytes) end_ = BatchEnd::no_room;
-      if (crew_.stopped(is_caller_)) end_ = BatchEnd::stopped;
+      if (turn_.is_over()) end_ = BatchEnd::stopped;
       // Where those that are left are settled, the others have their turn.
       const bool may_look = may_narrow_ && steps_ >= kFirst * chunk_ && !(settled && was_narrow);
       if (may_look && end_ == BatchEnd::waiting) look_closer(limits);
@@ -175,7 +175,7 @@ class Problem {
       if (steps_ >= limits.most || !bounds_.has_fallen(steps_, patience) ||
           bounds_.is_hopeless(before, limits.hopeless))
         return BatchEnd::stuck;
-      if (crew_.stopped(is_caller_)) return BatchEnd::stopped;
+      if (turn_.is_over()) return BatchEnd::stopped;
     }
   }
 
@@ -201,7 +201,7 @@ class Problem {
     PairSteps done;
     if (sets_) {
       done = sets_->advance(small_problem(), stop_, share_, rough_gap_, some, scores_,
-                            [this] { return crew_.stopped(is_caller_); });
+                            [this] { return turn_.is_over(); });
     } else {
       done = narrow_.is_on() ? narrow_steps(few) : code_.pairs.made32(small_problem(), stop_, few);
       scores_.take_scores();
@@ -394,8 +394,7 @@ class Problem {
 
   const BatchCode& code_;
   Narrow& narrow_;
-  Crew& crew_;
-  const bool is_caller_;
+  const Turn& turn_;
   ProblemData of_;
   ProblemBounds bounds_;
   ProblemRows rows_;
@@ -422,6 +421,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   KeptParts kept(code.kernels, samples, problems);
   Chains chains(problems, limits, results);
   Crew crew(limits.threads, limits.stop);
+  Turns turns(problems, limits);
   crew.run(chains.tasks(), [&](std::size_t, bool is_caller) {
     BatchLimits mine = limits;
     Narrow narrow;
@@ -432,7 +432,8 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
       mine.most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
       if (!stays(problems, one, ratio, limits.tol, kShare, results)) {
         const auto scored = chains.begin(one, ratio, crew, is_caller);
-        Problem(kept, code, samples, problems, one, narrow, vectors, crew, is_caller)
+        const auto turn = turns.begin(one, crew, is_caller);
+        Problem(kept, code, samples, problems, one, narrow, vectors, turn)
             .run(mine, scored, results[one]);
       }
       chains.end(one);

@@ -114,6 +114,7 @@ struct BatchLimits {
   std::size_t threads;         // the caller's among them
   bool exactly;                // in float64, with all kernel values of a problem at once
   double hopeless;             // share of the largest objective below which no margin is likely
+  double seconds;              // that problems share; infinite: none ends for the others
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 

@@ -128,11 +128,17 @@ void check_groups(const Index& strip, const Index& count, const Index& rows, std
 std::tuple<std::int64_t, bool> solved(const widemargin::BatchSamples& samples, const Asked& asked,
                                       double tol, std::int64_t most, std::int64_t bytes,
                                       std::size_t threads, bool exactly, double hopeless,
-                                      const nb::callable& stop, int simd) {
+                                      double seconds, const nb::callable& stop, int simd) {
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
   Question question{stop};
-  const widemargin::BatchLimits limits{
-      tol, most, static_cast<std::size_t>(bytes), threads, exactly, hopeless, std::ref(question)};
+  const widemargin::BatchLimits limits{tol,
+                                       most,
+                                       static_cast<std::size_t>(bytes),
+                                       threads,
+                                       exactly,
+                                       hopeless,
+                                       seconds,
+                                       std::ref(question)};
   std::vector<widemargin::BatchResult> results(asked.end.size());
   const auto problems = asked.problems();
   std::int64_t evaluations;
@@ -154,8 +160,8 @@ std::tuple<std::int64_t, bool> solve_batch(
     const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, bool exactly, double hopeless,
-    const nb::callable& stop, const Matrix<double>& numbers, const Matrix<std::int64_t>& counts,
-    int simd) {
+    double seconds, const nb::callable& stop, const Matrix<double>& numbers,
+    const Matrix<std::int64_t>& counts, int simd) {
   check_groups(strip, count, rows, batch.count);
   const Asked asked{group, group_end, end,    after,   y,         C,       q,
                     mass,  c,         scores, squared, intercept, numbers, counts};
@@ -166,7 +172,7 @@ std::tuple<std::int64_t, bool> solve_batch(
   const widemargin::BatchSamples samples{form_of(form),  strips,
                                          batch,          {span(strip), span(count), span(rows)},
                                          span(diagonal), exact_rows(exact_form, exact, norms)};
-  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, stop, simd);
+  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, stop, simd);
 }
 
 // The rows of X less centers for `solve_batch`: `place` has the row of each padded sample, each row
@@ -223,8 +229,8 @@ std::tuple<std::int64_t, bool> solve_given(
     const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, bool exactly, double hopeless,
-    const nb::callable& stop, const Matrix<double>& numbers, const Matrix<std::int64_t>& counts,
-    int simd) {
+    double seconds, const nb::callable& stop, const Matrix<double>& numbers,
+    const Matrix<std::int64_t>& counts, int simd) {
   check_groups(strip, count, rows, diagonal.size());
   const Asked asked{group, group_end, end,    after,   y,         C,       q,
                     mass,  c,         scores, squared, intercept, numbers, counts};
@@ -235,7 +241,7 @@ std::tuple<std::int64_t, bool> solve_given(
                                          {span(strip), span(count), span(rows)},
                                          span(diagonal),
                                          given_rows(values, diagonal)};
-  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, stop, simd);
+  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, stop, simd);
 }
 
 template <class Sums>
@@ -363,13 +369,14 @@ void bind_batch(nb::module_& m) {
         "end"_a.noconvert(), "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(),
         "q"_a.noconvert(), "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(),
         "squared"_a, "intercept"_a, "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a,
-        "hopeless"_a, "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
+        "hopeless"_a, "seconds"_a, "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(),
+        "simd"_a = -1);
   m.def("solve_given", &solve_given, "values"_a.noconvert(), "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(),
         "group"_a.noconvert(), "group_end"_a.noconvert(), "end"_a.noconvert(),
         "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "q"_a.noconvert(),
         "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a,
-        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a, "hopeless"_a, "stop"_a,
+        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a, "hopeless"_a, "seconds"_a, "stop"_a,
         "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
   m.def("sum_given", &sum_given, "values"_a.noconvert(), "diagonal"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "batch.hpp"
-#include "crew.hpp"
 #include "gathered.hpp"
 #include "kept_parts.hpp"
 #include "pair_steps.hpp"
 #include "problem_data.hpp"
+#include "turns.hpp"
 
 namespace widemargin {
 
@@ -25,11 +25,10 @@ constexpr std::size_t kLook = 1 << 23, kOfValue = 8;
 // Rows of K by parts, which are kept for all problems.
 class ProblemRows {
  public:
-  ProblemRows(ProblemData& of, const KernelTable& kernels, Crew& crew, bool is_caller)
+  ProblemRows(ProblemData& of, const KernelTable& kernels, const Turn& turn)
       : of_(of),
         kernels_(kernels),
-        crew_(crew),
-        is_caller_(is_caller),
+        turn_(turn),
         together_(of.samples.strips.n >= kWide ? kTogether : 1) {}
 
   // As it was seen when rows were made.
@@ -134,7 +133,7 @@ class ProblemRows {
     work_ += values * (of_.samples.strips.n + kOfValue);
     if (work_ < kLook) return;
     work_ = 0;
-    is_over_ = crew_.stopped(is_caller_);
+    is_over_ = turn_.is_over();
   }
 
   bool is_known(std::size_t p, std::size_t id) const {
@@ -157,8 +156,7 @@ class ProblemRows {
 
   ProblemData& of_;
   const KernelTable& kernels_;
-  Crew& crew_;
-  const bool is_caller_;
+  const Turn& turn_;
   const std::size_t together_;
   std::size_t work_ = 0;  // since the last look whether it is over
   bool is_over_ = false;

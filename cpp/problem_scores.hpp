@@ -26,14 +26,13 @@ constexpr double kClose = 0.05;
 class ProblemScores {
  public:
   ProblemScores(ProblemData& of, ProblemRows& rows, ProblemBounds& bounds, const BatchCode& code,
-                Crew& crew, bool is_caller)
+                const Turn& turn)
       : of_(of),
         rows_(rows),
         bounds_(bounds),
         kernels_(code.kernels),
         passes_(code.passes),
-        crew_(crew),
-        is_caller_(is_caller) {}
+        turn_(turn) {}
 
   // Whether those of the rows that count are made in float64.
   bool is_refined() const { return is_refined_; }
@@ -136,9 +135,9 @@ class ProblemScores {
     const std::array support_end{static_cast<std::int64_t>(support.size())};
     const std::array row_end{static_cast<std::int64_t>(rows.size())};
     const BatchSums asked{of_.samples.exact, support, support_end, rows, row_end, {}, weight, sums};
-    sum_problem(kernels_, asked, crew_, is_caller_);
+    sum_problem(kernels_, asked, turn_.crew, turn_.is_caller);
     of_.kept.count(static_cast<std::int64_t>(support.size() * rows.size()));
-    if (crew_.stopped(is_caller_)) return;  // parts of sums may be there
+    if (turn_.crew.stopped(turn_.is_caller)) return;  // parts of sums may be there
     for (std::size_t k = 0; k < at.size(); ++k) of_.f[at[k]] = sums[k];
   }
 
@@ -147,8 +146,7 @@ class ProblemScores {
   ProblemBounds& bounds_;
   const KernelTable& kernels_;
   const ObjectiveTable& passes_;
-  Crew& crew_;
-  const bool is_caller_;
+  const Turn& turn_;
   bool is_refined_ = false;
 };
 

@@ -29,6 +29,7 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 # The gap above which zero is the better start: float32 has led astray. Zero has a gap
 # of 1; a start is worth it where it saves the first digit.
 GOOD_START = 0.1
+_GO_ON = Status.STALLED, Status.TIME_LIMIT
 
 
 def solve_tasks(training: Training) -> Sequence[Solution]:
@@ -153,7 +154,7 @@ def _solve_in_turn(
         if solution.status is not Status.STALLED:
             found[k] = solution
             tell(training, k, solution)
-        elif _is_start(training, solution):
+        if solution.status in _GO_ON and _is_start(training, solution):
             starts[k] = solution
     end, last = training.limits.end or np.inf, -1
 

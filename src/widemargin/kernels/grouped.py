@@ -139,7 +139,7 @@ class Grouped(ABC):
         loss: tuple[bool, int],
         limits: tuple[float, int, int, int, bool],
         stop: Callable[[], bool],
-        hopeless: float = 0.0,
+        ends: tuple[float, float] = (0.0, np.inf),
     ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
 
@@ -154,9 +154,11 @@ class Grouped(ABC):
         limits : relative gap, steps of a problem, bytes of kernel values, threads, and
             whether problems are solved in float64, each with all its kernel values.
         stop : asked some fifty times a second
-        hopeless : float
+        ends : hopeless, seconds
             Where no function may be the best one, and none better is known, problems
-            end at this share of the largest objective there is, if steps are slow.
+            end at the share ``hopeless`` of the largest objective there is, if steps
+            are slow. They share the seconds: each ends when it has had as much of them
+            as it is of the work that is left. Infinite: none ends for the others.
 
         Returns
         -------
@@ -173,7 +175,7 @@ class Grouped(ABC):
             scores,
             *loss,
             *limits,
-            hopeless,
+            *ends,
             stop,
             numbers,
             counts,

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, Kernel, NuSVC, OneClassSVM, Problem, solve
+from widemargin import SVC, SVCCV, Kernel, NuSVC, OneClassSVM, Problem, solve
 from widemargin.estimators import solving
+from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.matrix import Columns
 from widemargin.problems import kernel as kernel_problem
 from widemargin.problems.kernel import KernelProblem
@@ -22,6 +23,7 @@ from widemargin.report.course import convergence
 from widemargin.solvers import IRWLS
 from widemargin.solvers.driver import limits
 from widemargin.solvers.driver.best import Best
+from widemargin.solvers.kernel import batch
 from widemargin.system import deadline
 from widemargin.system.deadline import GRACE, Deadline, OutOfTime, until
 
@@ -401,3 +403,75 @@ def test_a_problem_that_goes_on_keeps_its_trace(monkeypatch):
         assert np.all(np.diff(solution.trace.column(column)) > 0)
     best = solution.trace.column("best_primal")
     assert np.all(np.diff(best) <= 1e-3 * best[:-1])
+
+
+def pairs():
+    """Four noisy classes, of which each pair takes some time: (X, y)."""
+    draw = np.random.default_rng(1)
+    X = draw.normal(size=(1200, 4))
+    return X, draw.integers(4, size=1200)
+
+
+def without_time(monkeypatch, seconds):
+    """Let the batch engine share so many seconds."""
+    solve_core, ended = Grouped.solve, []
+
+    def solve(self, *given):
+        *given, (hopeless, _) = given
+        found = solve_core(self, *given, (hopeless, seconds))
+        ended.append(found[2])
+        return found
+
+    monkeypatch.setattr(Grouped, "solve", solve)
+    return ended
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_pairs_share_the_time_so_that_each_has_a_function(monkeypatch, n_jobs):
+    ended = without_time(monkeypatch, 0.0)
+    solve_batch = solving.solve_batch
+
+    def late_then(training):
+        found = solve_batch(training)
+        training.clock._begin -= 1000.0  # no time for another solver
+        return found
+
+    monkeypatch.setattr(solving, "solve_batch", late_then)
+    X, y = pairs()
+    machine = SVC(C=1000.0, gamma=2.0, time_limit=1000.0, n_jobs=n_jobs)
+    with pytest.warns(ConvergenceWarning, match="6 of 6 binary problems are not solve"):
+        machine.fit(X, y)
+    (counts,) = ended
+    assert (counts[:, 2] == batch.STOPPED).all()
+    assert (counts[:, 0] > 0).all()
+    assert machine.status_ == "time_limit"
+    for solution in machine.solutions_:
+        assert 0.0 < solution.certificate.dual < solution.certificate.primal
+        assert solution.alpha.any()
+    assert machine.score(X, y) > 0.5  # zero would tell no class from another
+
+
+def test_pairs_go_on_where_there_is_time_left(monkeypatch):
+    ended = without_time(monkeypatch, 0.0)
+    X, y = pairs()
+    machine = SVC(C=1000.0, gamma=2.0, time_limit=1000.0).fit(X, y)
+    assert (ended[0][:, 2] == batch.STOPPED).all()
+    assert machine.status_ == "solved"
+
+
+def test_without_a_time_limit_no_pair_ends_for_another(monkeypatch):
+    seen, solve_core = [], Grouped.solve
+
+    def solve(self, *given):
+        seen.append(given[-1][1])
+        return solve_core(self, *given)
+
+    monkeypatch.setattr(Grouped, "solve", solve)
+    X, y = pairs()
+    SVC().fit(X, y)
+    SVCCV(Cs=[1.0], cv=2, time_limit=1000.0).fit(X, y)  # a point of a search is whole
+    assert seen[:2] == [np.inf, np.inf]
+    SVC(time_limit=1000.0).fit(X, y)
+    assert 900.0 < seen[-1] < 1000.0
+    SVC(time_limit=1000.0).fit(X, y > 1)  # alone
+    assert seen[-1] == np.inf

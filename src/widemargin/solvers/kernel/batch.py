@@ -101,6 +101,8 @@ NEAR, CLOSER = 3.0, 0.5
 # to 460,000 and 0.65 times at 980,000, on two cores that had other work too.
 SHARED_WORK = 60_000
 
+STOPPED = 2  # how the core says that its time ended a problem
+
 _ARRAYS = ("c", "scores", "b", "rho", "steps", "is_convex", "proofs")  # of Ends
 
 
@@ -185,20 +187,27 @@ def solve_many(
         of columns that are known. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
-    ends = solve_all(problems, limits, memory, threads)
+    ends = solve_all(problems, limits, memory, threads, is_shared=True)
     return BatchSolutions(problems, ends, limits)
 
 
 def solve_all(
-    problems: ManyProblems, limits: Limits, memory: int, threads: int
+    problems: ManyProblems,
+    limits: Limits,
+    memory: int,
+    threads: int,
+    *,
+    is_shared: bool = False,
 ) -> Ends:
     """The same, as arrays over all places.
+
+    Where the time ``is_shared`` the last problem has as much of it as the first one.
 
     Problems that stall go on here where that is faster: near the gap that is asked for,
     to half of it; those of a few rows in float64; or where hulls are seen to meet. By
     products of rows an interior point ends those that are left.
     """
-    ends = solve_places(problems, limits, memory, threads)
+    ends = solve_places(problems, limits, memory, threads, is_shared=is_shared)
 
     def left(chosen: NDArray[np.bool_]) -> Index:
         """Which of some are stalled."""
@@ -299,6 +308,7 @@ def solve_places(
     *,
     exactly: bool = False,
     known: tuple[Vector, Vector] | None = None,
+    is_shared: bool = False,
 ) -> Ends:
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
 
@@ -314,6 +324,9 @@ def solve_places(
     if known is None and problems.may_be_zero and not problems.counted(c).any():
         # No function is better than none: equal targets. Steps would follow rounding.
         known = np.zeros(len(c)), np.zeros((2, t))
+    seconds, deadline = np.inf, limits.deadline
+    if is_shared and deadline is not None and t > 1:
+        seconds = deadline.left
     if known is not None:
         (scores, (b, rho)), interrupted = known, False
         counts = np.zeros((t, 3), np.int64)
@@ -324,8 +337,8 @@ def solve_places(
             c,
             (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
             (limits.tol, most, memory, threads, exactly),
-            _Over(limits.deadline),
-            HOPELESS,
+            _Over(deadline),
+            (HOPELESS, seconds),
         )
         b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)
@@ -337,7 +350,7 @@ def solve_places(
         interrupted = True
         proofs = problems.bounds(c, scores, b, threads, grace, rho)
     status = Status.STALLED
-    if interrupted or limits.is_late:
+    if interrupted or limits.is_late or (counts[:, 2] == STOPPED).any():
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(proofs)
     steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
