@@ -105,7 +105,7 @@ def test_a_small_margin_is_no_missing_one(apart, monkeypatch):
         warnings.simplefilter("error")
         found = NuSVC(nu=0.1, kernel="linear").fit(X, y).solution_
     assert (found.status, found.rho > 0.0) == ("solved", True)
-    assert calls == [{}]
+    assert calls == [{"is_shared": True}]  # and no more
     assert found.solver == "irwls"
     # The second column alone separates them: |w| >= N / 2 times twice the least.
     least = 0.5 * (100.0 * apart) ** 2
