@@ -32,7 +32,7 @@ from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Solution, Status
-from widemargin.solutions import Solutions, columns_of
+from widemargin.solutions import Solutions
 from widemargin.solvers.kernel.batch import NAME
 from widemargin.solvers.linear.batch import solve_many_linear
 from widemargin.system.threads import n_threads
@@ -104,7 +104,7 @@ def _linear_batch(training: Training) -> Found:
 
 def _are_stalled(found: Sequence[Solution]) -> bool:
     """Whether one is."""
-    return Status.STALLED in columns_of(found).statuses
+    return any(solution.status is Status.STALLED for solution in found)
 
 
 def solve_linear_pairs(training: Training) -> Found:

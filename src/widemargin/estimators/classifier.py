@@ -244,7 +244,7 @@ class Classifier(
         self.intercept_ = found.b
         if fit.reduced is not None:
             self.intercept_ = columns_of(fit.reduced).b
-        self.n_iter_ = int(iterations(fit).max())
+        self.n_iter_ = max(1, int(found.iterations.max()))
         self.dual_gap_ = float(found.gaps.max())
         ended = found.statuses[found.worst]
         if Status.INTERRUPTED in found.statuses:

@@ -134,10 +134,8 @@ def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
         low.bounds(before, k, solution)
         for k, solution in enumerate(solutions if certified else ())
     ]
-    fit, lowered = (
-        Fit(training, solutions, certificates, low),
-        low.lowered_from(mapping),
-    )
+    fit = Fit(training, solutions, certificates, low)
+    lowered = low.lowered_from(mapping)
     return fit.because(lowered) if lowered else fit
 
 

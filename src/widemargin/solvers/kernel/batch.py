@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from widemargin.problems.base import FLOOR
 from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import (
+    Certificate,
     Solution,
     Status,
     Step,
@@ -419,20 +420,23 @@ class BatchSolutions(Solutions):
         self._zero, self._steps = problems.zero_objectives, ends.steps
         self._may_curve = ends.may_curve
         self._tol, self._said = limits.tol, dict[int, str]()
-        for k in np.flatnonzero(~(columns.is_convex & solved)).tolist():
-            self._said[k] = self._message(k, limits)
+        if ends.may_curve or not all(solved):
+            for k in np.flatnonzero(~(columns.is_convex & solved)).tolist():
+                self._said[k] = self._message(k, limits)
 
     def _make(self, k: int) -> Solution:
         """The solution of problem k."""
-        own, found = slice(*(part[k] for part in self._parts)), self.columns
-        status, trace = found.statuses[k], Trace(self._first_and_last(k))
+        begin, end = (part[k] for part in self._parts)
+        own, found = slice(begin, end), self.columns
+        status, bounds = found.statuses[k], found.certificate(k)
+        trace = Trace(self._first_and_last(k, bounds))
         (solver, reason), at_bound = found.solvers[0], self._at_bound
         return Solution(
             alpha=self.alpha[own],
             w=self._c[own] if self.W is None else self.W[k],
             b=float(found.b[k]),
             status=status,
-            certificate=found.certificate(k),
+            certificate=bounds,
             trace=trace,
             solver=solver,
             reason=reason,
@@ -444,12 +448,12 @@ class BatchSolutions(Solutions):
             rho=float(found.rho[k]),
         )
 
-    def _first_and_last(self, k: int) -> tuple[Step, Step]:
+    def _first_and_last(self, k: int, bounds: Certificate) -> tuple[Step, Step]:
         """The trace of problem k."""
         begin, end = (int(part[k]) for part in self._parts)
         found, zero = self.columns, float(self._zero[k])
         seconds = found.seconds / len(self)
-        steps = first_and_last(zero, found.certificate(k), end - begin, seconds)
+        steps = first_and_last(zero, bounds, end - begin, seconds)
         steps[-1].details = {
             "support_vectors": float(self._vectors[k]),
             "steps": float(self._steps[k]),
@@ -461,7 +465,7 @@ class BatchSolutions(Solutions):
     def _message(self, k: int, limits: Limits) -> str:
         """What happened, how good the answer is, and what helps."""
         status, gap = self.columns.statuses[k], float(self.columns.gaps[k])
-        _, last = self._first_and_last(k)
+        _, last = self._first_and_last(k, self.columns.certificate(k))
         return message(Ending(None, status, last, gap, 0, limits, ()))
 
 
