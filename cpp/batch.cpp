@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "blocks.hpp"
 #include "chain.hpp"
@@ -88,6 +89,9 @@ constexpr int kMistaken = 2;
 
 // Of tol: what rounding may add to the gap comes on top.
 constexpr double kShare = 0.9;
+// Rows of K of problems that wait for another turn stay while all take no more: what is given back
+// is memory that was used before, which new one takes longer than to make rows again.
+constexpr std::size_t kFewBytes = std::size_t{256} << 20;
 // Of the gap that is asked for: above it with rough intercepts, no better ones are looked for.
 constexpr double kFar = 5;
 
@@ -185,12 +189,16 @@ class Problem {
     const bool is_cheap = samples.is_given() || samples.form.kind == KernelKind::linear;
     return of_.m <= (is_cheap ? kExactlyCheap : kExactly);
   }
+
   // Solve a small problem to the last digits of float64; whether that has sufficed.
   bool to_last_digits() {
+    const auto start = of_.x;
     const auto most = kStepsOfRow * static_cast<std::int64_t>(of_.m);
     const auto done = ExactProblem(of_, code_).advance(kDigits, most);
     steps_ += done.steps, negative_ += done.negative;
-    return is_finished_ = bounds_.gap() <= share_;
+    is_finished_ = bounds_.gap() <= share_;
+    if (!is_finished_) of_.x = start, of_.add_up();  // whose scores may be known
+    return is_finished_;
   }
 
   // Some pair steps; then the scores.
@@ -422,25 +430,51 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   Chains chains(problems, limits, results);
   Crew crew(limits.threads, limits.stop);
   Turns turns(problems, limits);
-  crew.run(chains.tasks(), [&](std::size_t, bool is_caller) {
-    BatchLimits mine = limits;
+  std::vector<char> has_rows(problems.size());  // though it waits
+  // What a thread has for problems that follow each other.
+  struct Room {
     Narrow narrow;
     ProblemVectors vectors;
+  };
+  const auto solve = [&](std::size_t t, const std::optional<Scored>& scored, std::int64_t most,
+                         Room& room, bool is_caller) {
+    BatchLimits mine = limits;
+    mine.most = most;
+    const auto turn = turns.begin(t, crew, is_caller);
+    Problem(kept, code, samples, problems, t, room.narrow, room.vectors, turn)
+        .run(mine, scored, results[t]);
+    const bool waits = results[t].end == BatchEnd::stopped && !crew.stopped(is_caller);
+    if (waits) turns.wait(t);
+    has_rows[t] = waits && kept.bytes() <= kFewBytes;
+    if (!has_rows[t]) kept.end(problems, t);
+  };
+  crew.run(chains.tasks(), [&](std::size_t, bool is_caller) {
+    Room room;
     for (auto t = chains.take(crew, is_caller); t >= 0 && !crew.stopped(is_caller);) {
       const auto one = static_cast<std::size_t>(t);
       const double ratio = ratio_of(problems, one);
-      mine.most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
-      if (!stays(problems, one, ratio, limits.tol, kShare, results)) {
-        const auto scored = chains.begin(one, ratio, crew, is_caller);
-        const auto turn = turns.begin(one, crew, is_caller);
-        Problem(kept, code, samples, problems, one, narrow, vectors, turn)
-            .run(mine, scored, results[one]);
-      }
+      const auto most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
+      if (stays(problems, one, ratio, limits.tol, kShare, results))
+        kept.end(problems, one);
+      else
+        solve(one, chains.begin(one, ratio, crew, is_caller), most, room, is_caller);
       chains.end(one);
-      kept.end(problems, one);
       t = chains.next(one);
     }
   });
+  // Those whose turn was over go on from where they are, while there is time.
+  for (auto some = turns.waiting(); !some.empty(); some = turns.waiting()) {
+    for (const auto t : some)
+      if (!has_rows[t]) kept.begin_again(problems, t);
+    crew.run(some.size(), [&](std::size_t k, bool is_caller) {
+      Room room;
+      auto& result = results[some[k]];
+      const auto before = result;
+      const Scored scored{problems.begin_of(some[k]), before.length};
+      solve(some[k], scored, limits.most - before.steps, room, is_caller);
+      result.steps += before.steps, result.negative += before.negative;
+    });
+  }
   return kept.evaluations();
 }
 

@@ -116,7 +116,7 @@ class KeptParts {
     for (std::size_t g = 0; g < groups_; ++g)
       first_[g + 1] = first_[g] + static_cast<std::size_t>(samples.groups.count[g]);
     for (std::size_t t = 0; t < problems.size(); ++t)
-      each_pair(problems, t, [&](std::size_t k) { ++users_[k]; });
+      each_pair(problems, t, [&](std::size_t a, std::size_t b) { ++users_[pair(a, b)]; });
   }
 
   const float** of_sample(std::size_t s) { return &parts_[s * groups_]; }
@@ -143,8 +143,18 @@ class KeptParts {
 
   // A problem has ended: what no other one will need is given back.
   void end(const BatchProblems& problems, std::size_t t) {
-    each_pair(problems, t, [&](std::size_t k) {
+    each_pair(problems, t, [&](std::size_t a, std::size_t b) {
+      const std::size_t k = pair(a, b);
       if (--users_[k] == 0) arenas_[k].clear(pool_);
+    });
+  }
+  // A problem that has ended goes on, while no other one is at work.
+  void begin_again(const BatchProblems& problems, std::size_t t) {
+    const auto forget = [&](std::size_t own, std::size_t group) {
+      for (std::size_t s = first_[own]; s < first_[own + 1]; ++s) of_sample(s)[group] = nullptr;
+    };
+    each_pair(problems, t, [&](std::size_t a, std::size_t b) {
+      if (users_[pair(a, b)]++ == 0) forget(a, b), forget(b, a);
     });
   }
 
@@ -196,8 +206,7 @@ class KeptParts {
     const auto begin = t > 0 ? problems.group_end[t - 1] : 0, end = problems.group_end[t];
     for (auto i = begin; i < end; ++i)
       for (auto j = begin; j <= i; ++j)
-        f(pair(static_cast<std::size_t>(problems.group[i]),
-               static_cast<std::size_t>(problems.group[j])));
+        f(static_cast<std::size_t>(problems.group[i]), static_cast<std::size_t>(problems.group[j]));
   }
   KernelRows<float> run_;
   const BatchSamples& samples_;

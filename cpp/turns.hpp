@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "batch.hpp"
 #include "crew.hpp"
@@ -26,11 +27,14 @@ struct Turn {
 };
 
 // The time of a fit, of which each problem has as much as its pairs of places are of all that are
-// left. What one does not need the later ones have.
+// left. What one does not need the later ones have, and then those that had too little.
 class Turns {
+  // Seconds that are no limit: a clock does not count them.
+  static constexpr double kForever = 1e9;
+
  public:
   Turns(const BatchProblems& problems, const BatchLimits& limits)
-      : problems_(problems), threads_(limits.threads), is_shared_(std::isfinite(limits.seconds)) {
+      : problems_(problems), threads_(limits.threads), is_shared_(limits.seconds < kForever) {
     if (!is_shared_) return;
     end_ = Turn::Time::now() + std::chrono::duration_cast<Turn::Time::duration>(
                                    std::chrono::duration<double>(limits.seconds));
@@ -47,6 +51,18 @@ class Turns {
     const auto time = std::chrono::duration_cast<Turn::Time::duration>(share * (end_ - now));
     return {crew, is_caller, now + time};
   }
+  // The turn of problem t was too short.
+  void wait(std::size_t t) {
+    const std::lock_guard guard(lock_);
+    waiting_.push_back(t);
+  }
+  // Those whose turns were too short, which begin again; none where the time is over.
+  std::vector<std::size_t> waiting() {
+    if (!is_shared_ || Turn::Time::now() >= end_) return {};
+    left_ = 0;
+    for (const auto t : waiting_) left_ += work_of(t);
+    return std::exchange(waiting_, {});
+  }
 
  private:
   double work_of(std::size_t t) const {
@@ -60,6 +76,7 @@ class Turns {
   Turn::Time::time_point end_;
   std::mutex lock_;
   double left_ = 0;  // of the work, of problems that have not begun
+  std::vector<std::size_t> waiting_;
 };
 
 }  // namespace widemargin

@@ -140,9 +140,12 @@ def dual_variables(solutions: Sequence[Solution]) -> Vector:
 
 
 def weights_of(solutions: Sequence[Solution]) -> Vector:
-    """The weights of the columns, a row each problem, of linear machines: (t, n)."""
+    """The weights of the columns, a row each problem, of linear machines: (t, n).
+
+    A copy: who changes attributes of an estimator leaves its solutions as they are.
+    """
     if isinstance(solutions, Solutions) and solutions.W is not None:
-        return solutions.W
+        return solutions.W.copy()
     return np.stack([solution.w for solution in solutions])
 
 

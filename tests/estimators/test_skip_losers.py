@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import make_scorer, recall_score
 
 from widemargin import SVCCV, SVRCV
-from widemargin.estimators import points, svc_cv
+from widemargin.estimators import points, svc_cv, svr_cv
 from widemargin.estimators.points import Points
 
 GAMMAS = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
@@ -141,3 +141,27 @@ def test_gammas_come_from_the_middle_outwards():
     assert order[0][0] == [0, 1, 2, 3, 4]
     assert {g for _, (g,) in order} == {0, 1, 2, 3}
     assert points.SOME_FOLDS * 5 == 2.0
+
+
+def test_errors_are_bounded_by_zero_and_shares_by_one():
+    for scoring, most in (("neg_log_loss", 0.0), ("roc_auc", 1.0), (None, 1.0)):
+        assert SVCCV(scoring=scoring, skip_losers=True)._most() == most
+    assert SVRCV(scoring="neg_max_error", skip_losers=True)._most() == 0.0
+    assert SVCCV(scoring=make_scorer(recall_score))._most() is None
+
+
+@pytest.mark.parametrize("kind", [SVCCV, SVRCV])
+def test_which_problems_are_large_is_said_by_all_folds(kind, monkeypatch):
+    seen, module = [], {SVCCV: svc_cv, SVRCV: svr_cv}[kind]
+    solve = module.solve_folds
+
+    def solve_folds(training, weights, Cs, recipes=None, copies=None):
+        seen.append((len(weights), copies))
+        return solve(training, weights, Cs, recipes, copies)
+
+    monkeypatch.setattr(module, "solve_folds", solve_folds)
+    X, y = digits(300)
+    y = y if kind is SVCCV else y.astype(float)
+    kind(Cs=[0.1, 10.0], gammas=GAMMAS, tol=1e-3, skip_losers=True).fit(X, y)
+    assert {copies for _, copies in seen} == {5}
+    assert min(seen)[0] < 5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, LinearSVC
+from widemargin import SVC, LinearSVC, NuSVC
 from widemargin.solution import Solution, Status
 from widemargin.solutions import Solutions, columns_of, dual_variables, first_of
 
@@ -111,3 +111,34 @@ def test_copies_have_all(fitted):
     assert [s.alpha.tolist() for s in other] == [
         s.alpha.tolist() for s in fitted.solutions_
     ]
+
+
+def test_who_changes_attributes_leaves_the_solutions(fitted):
+    b = [solution.b for solution in fitted.solutions_]
+    fitted.intercept_ *= 2.0
+    assert [solution.b for solution in copy.deepcopy(fitted.solutions_)] == b
+    linear = LinearSVC(multi_class="ovo").fit(*data(5))
+    w = linear.solutions_[3].w.tolist()
+    linear.coef_ *= 3.0
+    assert linear.solutions_[3].w.tolist() == w
+
+
+def test_solutions_know_how_many_are_at_their_bound(fitted):
+    for solution in fitted.solutions_:
+        assert solution.at_bound == np.count_nonzero(solution.alpha >= fitted.C)
+    assert SVC(loss="squared_hinge").fit(*data(4)).solutions_[1].at_bound is None
+
+
+def test_pairs_without_a_margin_are_not_divided():
+    X, y = data(3, 6)
+    X[y == 1] = X[y == 0]  # the same rows in two classes
+    machine = NuSVC(nu=0.9, kernel="linear")
+    with pytest.warns(ConvergenceWarning, match="For . of 3 pairs of classes"):
+        machine.fit(X, y)
+    ended = [solution.status for solution in machine.solutions_]
+    assert ended[0] is Status.NO_MARGIN
+    assert Status.SOLVED in ended
+    own = machine.solutions_[0]
+    assert machine.intercept_[0] == own.b
+    k = ended.index(Status.SOLVED)
+    assert machine.intercept_[k] == machine.solutions_[k].b / machine.solutions_[k].rho

@@ -241,9 +241,8 @@ class Classifier(
         """Keep the answers, and facts about the training as it was."""
         found = fit.columns
         self.solutions_, self.solution_ = fit.solutions, first_of(fit.solutions)
-        self.intercept_ = found.b
-        if fit.reduced is not None:
-            self.intercept_ = columns_of(fit.reduced).b
+        decided = found if fit.reduced is None else columns_of(fit.reduced)
+        self.intercept_ = decided.b.copy()  # solutions stay as they are
         self.n_iter_ = max(1, int(found.iterations.max()))
         self.dual_gap_ = float(found.gaps.max())
         ended = found.statuses[found.worst]

@@ -101,6 +101,8 @@ def columns(X: Matrix, order: NDArray[np.intp]) -> Matrix:
 def matvec(block: Any, W: Any) -> Vector:
     """Product block W, float64, for W (n,) or (n, j)."""
     in_core = sparse.issparse(block) or _is_mixed(block)
+    if in_core and W.ndim == 2 and W.shape[1] == 1:
+        return matvec(block, W[:, 0])[:, np.newaxis]
     if not (in_core and W.ndim == 1):
         return np.asarray(block @ W)
     if W.shape[0] != block.shape[1]:
@@ -118,6 +120,8 @@ def matvec(block: Any, W: Any) -> Vector:
 def rmatvec(block: Any, U: Any) -> Vector:
     """Product block' U, float64, for U (k,) or (k, j)."""
     in_core = sparse.issparse(block) or _is_mixed(block)
+    if in_core and U.ndim == 2 and U.shape[1] == 1:
+        return rmatvec(block, U[:, 0])[:, np.newaxis]
     if not (in_core and U.ndim == 1):
         return np.asarray(block.T @ U)
     out, u = np.zeros(block.shape[1]), np.ascontiguousarray(U, dtype=np.float64)

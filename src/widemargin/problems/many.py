@@ -382,19 +382,19 @@ class ManyProblems:
 
     @functools.cached_property
     def _of_groups(self) -> list[tuple[Any, Index, Index]]:
-        """Of each group its rows, the k problems that have it, and its places there.
-
-        Places are (k, rows), or (rows,) of one problem, and k its number.
-        """
+        """Of each group its rows, the k problems with it, its places: (k, rows)."""
         count, all_rows = self.samples.count, self.X[self.samples.order]
         of = np.repeat(np.arange(len(self.ends)), np.diff(self.group_ends, prepend=0))
         begin, first = count[self.groups].cumsum() - count[self.groups], 0
+        # Where each group is among all of the problems.
+        by_group = np.split(
+            np.argsort(self.groups, kind="stable"),
+            np.bincount(self.groups, minlength=len(count)).cumsum()[:-1],
+        )
         found = []
-        for group, rows in enumerate(count.tolist()):
-            own = (self.groups == group).nonzero()[0]
+        for own, rows in zip(by_group, count.tolist(), strict=True):
             places = begin[own, np.newaxis] + np.arange(rows)
-            k, places = (of[own[0]], places[0]) if len(own) == 1 else (of[own], places)
-            found.append((all_rows[first : first + rows], k, places))
+            found.append((all_rows[first : first + rows], of[own], places))
             first += rows
         return found
 

@@ -475,3 +475,52 @@ def test_without_a_time_limit_no_pair_ends_for_another(monkeypatch):
     assert 900.0 < seen[-1] < 1000.0
     SVC(time_limit=1000.0).fit(X, y > 1)  # alone
     assert seen[-1] == np.inf
+
+
+def test_a_pair_that_needs_more_than_its_share_has_what_others_leave():
+    """Two classes overlap, the others do not: the time of these is for the former."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(6, size=1500)
+    X = draw.normal(size=(1500, 6)) + 8.0 * np.eye(6)[np.where(y == 1, 0, y)]
+    machine = SVC(C=1000.0, gamma=0.05, time_limit=1000.0)
+    samples, solve_core = [], Grouped.solve
+
+    def solve(self, *given):
+        *given, (hopeless, _) = given
+        # So little that the first turns are too short, and enough for later ones.
+        found = solve_core(self, *given, (hopeless, 1.0))
+        samples.append(found[2])
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Grouped, "solve", solve)
+        machine.fit(X, y)
+    assert machine.status_ == "solved"
+    assert (samples[0][:, 2] == 1).all()
+    assert {solution.solver for solution in machine.solutions_} == {"batch"}
+
+
+def test_an_answer_that_goes_on_is_as_good_as_one_in_one_piece(monkeypatch):
+    """Of little time some turns are too short: those problems have several."""
+    X, y = pairs()
+    whole = SVC(C=1000.0, gamma=2.0).fit(X, y)
+    steps = [solution.extras["steps"] for solution in whole.solutions_]
+    for seconds in (0.02, 0.05, 0.2):
+        ended = without_time(monkeypatch, seconds)
+        machine = SVC(C=1000.0, gamma=2.0, time_limit=1000.0).fit(X, y)
+        assert machine.status_ == "solved"
+        assert (ended[0][:, 0] <= 10 * np.max(steps)).all()
+        for one, other in zip(whole.solutions_, machine.solutions_, strict=True):
+            assert one.certificate.dual <= other.certificate.primal
+            assert other.certificate.dual <= one.certificate.primal
+        monkeypatch.undo()
+        monkeypatch.setattr(kernel_problem, "ALL_ROWS", 0)
+
+
+def test_a_limit_of_ages_is_none():
+    X, y = pairs()
+    free = SVC(C=10.0).fit(X, y)
+    for limit in (1e10, 1e300):
+        other = SVC(C=10.0, time_limit=limit).fit(X, y)
+        assert other.intercept_.tolist() == free.intercept_.tolist()
+        assert other.dual_gap_ == free.dual_gap_

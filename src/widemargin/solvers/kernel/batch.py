@@ -325,9 +325,9 @@ def solve_places(
     if known is None and problems.may_be_zero and not problems.counted(c).any():
         # No function is better than none: equal targets. Steps would follow rounding.
         known = np.zeros(len(c)), np.zeros((2, t))
-    seconds, deadline = np.inf, limits.deadline
+    shared, deadline = np.inf, limits.deadline
     if is_shared and deadline is not None and t > 1:
-        seconds = deadline.left
+        shared = deadline.left
     if known is not None:
         (scores, (b, rho)), interrupted = known, False
         counts = np.zeros((t, 3), np.int64)
@@ -339,7 +339,7 @@ def solve_places(
             (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
             (limits.tol, most, memory, threads, exactly),
             _Over(deadline),
-            (HOPELESS, seconds),
+            (HOPELESS, shared),
         )
         b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
     grace = _Over(limits.grace)
