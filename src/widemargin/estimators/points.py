@@ -83,11 +83,17 @@ class Points:
     def schedule(self, widths: int = 1) -> Iterator[tuple[list[int], list[int]]]:
         """Folds and gammas that are fitted one after the other.
 
-        Of each gamma there are as many places as tubes have ``widths``.
-
         All at once, unless points that cannot win are left out: then the gamma in the
         middle first, as those at the ends of a grid win least, and of each other one
         some folds, if these would have shown of points before that they do not win.
+
+        Parameters
+        ----------
+        widths : int, places of each gamma: those of a regression, by its tube
+
+        Yields
+        ------
+        folds, gammas : lists of int
         """
         n_folds, n_gammas = len(self.scores), self.scores.shape[1] // widths
         folds, gammas = list(range(n_folds)), list(range(n_gammas))
@@ -116,9 +122,14 @@ class Points:
     def by_gamma(
         self, widths: int = 1
     ) -> Iterator[tuple[list[int], int, Index, Index]]:
-        """The same, each gamma by itself: folds, gamma, its places, places of C.
+        """The same, each gamma by itself, while it has a point that may win.
 
-        Of gammas, widths and values of C those that have a point that may win.
+        Yields
+        ------
+        folds : list of int
+        gamma : int
+        own, places : int ndarray
+            Of its places, and of those of C, the ones with a point that may win.
         """
         for folds, gammas in self.schedule(widths):
             for g in gammas:
