@@ -149,16 +149,19 @@ def weights_of(solutions: Sequence[Solution]) -> Vector:
     return np.stack([solution.w for solution in solutions])
 
 
-def first_of(solutions: Sequence[Solution]) -> Solution:
-    """The first solution of a fit; of several, with what they are together."""
+def first_of(solutions: Sequence[Solution], columns: Columns | None = None) -> Solution:
+    """The first solution of a fit; of several, with what they are together.
+
+    Their columns may be known.
+    """
     if len(solutions) == 1:
         return solutions[0]
-    return solutions[0].changed(together=_together(solutions))
+    together = _together(solutions, columns or columns_of(solutions))
+    return solutions[0].changed(together=together)
 
 
-def _together(solutions: Sequence[Solution]) -> dict[str, Any]:
+def _together(solutions: Sequence[Solution], found: Columns) -> dict[str, Any]:
     """What several solutions are: see `Solution`."""
-    found = columns_of(solutions)
     ended = found.statuses
     return {
         "problems": len(solutions),

@@ -240,7 +240,8 @@ class Classifier(
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""
         found = fit.columns
-        self.solutions_, self.solution_ = fit.solutions, first_of(fit.solutions)
+        self.solutions_ = fit.solutions
+        self.solution_ = first_of(fit.solutions, found)
         decided = found if fit.reduced is None else columns_of(fit.reduced)
         self.intercept_ = decided.b.copy()  # solutions stay as they are
         self.n_iter_ = max(1, int(found.iterations.max()))

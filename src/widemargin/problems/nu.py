@@ -43,6 +43,8 @@ def nu_masses(
     nu: float, y: Vector, C: Vector, ends: NDArray[np.int64], copies: int
 ) -> Vector:
     """The same of several problems, which end there: (t,)."""
+    if len(ends) == 1:
+        return np.array([nu_mass(nu, y, C, copies)])
     starts = np.append(0, ends[:-1])
     total, first = (np.add.reduceat(w, starts) for w in (C, np.where(y > 0.0, C, 0.0)))
     one_class = np.logical_and.reduceat(y > 0.0, starts)
