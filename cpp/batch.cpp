@@ -197,11 +197,17 @@ class Problem {
   // Solve a small problem to the last digits of float64; whether that has sufficed.
   bool to_last_digits() {
     const auto start = of_.x;
-    const auto most = kStepsAtOnce * static_cast<std::int64_t>(of_.m);
-    const auto done = ExactProblem(of_, code_).advance(kDigits, most);
+    const auto rows = static_cast<std::int64_t>(of_.m);
+    ExactProblem exact(of_, code_);
+    const auto done = exact.advance(kDigits, kStepsAtOnce * rows);
     steps_ += done.steps, negative_ += done.negative;
     is_finished_ = bounds_.gap() <= share_;
-    if (!is_finished_) of_.x = start, of_.add_up();  // whose scores may be known
+    if (!is_finished_) {
+      of_.x = start, of_.add_up();  // whose scores may be known
+    } else if (done.steps == kStepsAtOnce * rows) {
+      exact.advance(kDigits, (kStepsOfRow - kStepsAtOnce) * rows);
+      (void)bounds_.gap();
+    }
     return is_finished_;
   }
 

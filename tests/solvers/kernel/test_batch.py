@@ -751,3 +751,14 @@ def test_a_problem_may_follow_one_of_other_labels_and_weights():
         assert answer.status == "solved"
         best = solve(one, "irwls", tol=1e-8).certificate
         assert answer.certificate.primal == pytest.approx(best.dual, rel=2e-5)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_few_rows_have_their_last_digits_also_after_many_steps(kernel):
+    """With the linear kernel of few columns a row takes more than twenty steps."""
+    X = np.random.default_rng(0).normal(size=(100, 5))
+    y = np.repeat(np.arange(10), 10)
+    X[:, 0] += y
+    solutions = SVC(kernel=kernel).fit(X, y).solutions_
+    assert {solution.solver for solution in solutions} == {"batch"}
+    assert max(solution.certificate.relative_gap for solution in solutions) < 1e-10
