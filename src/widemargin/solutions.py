@@ -4,7 +4,7 @@ import functools
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -106,9 +106,6 @@ class Solutions(Sequence[Solution]):
         if chosen not in self._made:
             self._made[chosen] = self._make(chosen)
         return self._made[chosen]
-
-    def __iter__(self) -> Iterator[Solution]:
-        return (self[k] for k in range(len(self)))
 
     def __repr__(self) -> str:
         return repr(list(self))

@@ -446,9 +446,6 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         return found[0]
 
 
-# -- points that are fitted one after the other ----------------------------------------
-
-
 # -- the grid and the folds ------------------------------------------------------------
 
 
