@@ -391,3 +391,32 @@ def refuse_more_folds(
         check = Checker(owner)
         hint = " A search needs two rows or more." * (most < 2)
         check.refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}", hint)
+
+
+def indices_of(pair: Any, m: int) -> tuple[Index, Index]:
+    """A split as two arrays of row numbers."""
+    rows = np.arange(m)
+    train, test = (rows[np.asarray(part)] if len(part) else rows[:0] for part in pair)
+    return train, test
+
+
+def check_held_out(
+    owner: str, folds: list[tuple[Index, Index]], weights: Vector | None
+) -> None:
+    """Refuse a fold that no score can be computed of, as its rows weigh nothing."""
+    for fold, (_, test) in enumerate(folds):
+        if weights is not None and not np.any(weights[test]):
+            raise ValueError(
+                f"The rows that each fold of {owner} holds out must have a positive "
+                f"weight in one of them. Got none in fold {fold}: leave out rows of "
+                "weight 0, or shuffle the rows (cv=KFold(5, shuffle=True))."
+            )
+
+
+def check_folds(owner: str, folds: list[tuple[Index, Index]]) -> None:
+    """Refuse folds that cannot be judged."""
+    if not folds:
+        raise ValueError(f"The 'cv' parameter of {owner} must give at least one fold.")
+    for fold, (_, test) in enumerate(folds):
+        if len(test) == 0:
+            raise ValueError(f"Fold {fold} of {owner} holds no row out.")

@@ -31,7 +31,10 @@ from widemargin.estimators.points import (
     Judge,
     Machine,
     Points,
+    check_folds,
+    check_held_out,
     fit_points,
+    indices_of,
     refuse_more_folds,
     share_right,
 )
@@ -391,9 +394,9 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         split, score = self._routed(weights, params)
         splitter = self._splitter(y)
         data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
-        folds = [_indices(pair, len(y)) for pair in splitter.split(data, y, **split)]
-        _check_folds(owner, folds)
-        _check_held_out(owner, folds, score.get("sample_weight"))
+        folds = [indices_of(pair, len(y)) for pair in splitter.split(data, y, **split)]
+        check_folds(owner, folds)
+        check_held_out(owner, folds, score.get("sample_weight"))
         pairwise = is_pairwise(self)
         if pairwise and self._scale is not None:
             raise ValueError(
@@ -468,35 +471,6 @@ def values(check: Checker, name: str, given: Any) -> Vector:
     if not found:
         check.refuse_part(name, "hold a number", "an empty list")
     return np.array(found, float)
-
-
-def _indices(pair: Any, m: int) -> tuple[Index, Index]:
-    """A split as two arrays of row numbers."""
-    rows = np.arange(m)
-    train, test = (rows[np.asarray(part)] if len(part) else rows[:0] for part in pair)
-    return train, test
-
-
-def _check_held_out(
-    owner: str, folds: list[tuple[Index, Index]], weights: Vector | None
-) -> None:
-    """Refuse a fold that no score can be computed of, as its rows weigh nothing."""
-    for fold, (_, test) in enumerate(folds):
-        if weights is not None and not np.any(weights[test]):
-            raise ValueError(
-                f"The rows that each fold of {owner} holds out must have a positive "
-                f"weight in one of them. Got none in fold {fold}: leave out rows of "
-                "weight 0, or shuffle the rows (cv=KFold(5, shuffle=True))."
-            )
-
-
-def _check_folds(owner: str, folds: list[tuple[Index, Index]]) -> None:
-    """Refuse folds that cannot be judged."""
-    if not folds:
-        raise ValueError(f"The 'cv' parameter of {owner} must give at least one fold.")
-    for fold, (_, test) in enumerate(folds):
-        if len(test) == 0:
-            raise ValueError(f"Fold {fold} of {owner} holds no row out.")
 
 
 def _tell(points: Points, tol: float) -> None:
