@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tests.conftest import PROBLEMS
-from widemargin import LinearSVC, Problem, as_rows, solve
+from widemargin import LinearSVC, LinearSVR, Problem, as_rows, solve
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import (
     AugmentedLagrangian,
@@ -277,6 +277,44 @@ def test_linear_svc_says_why():
 )
 def test_sparse_rows_of_some_hundred_columns_go_inside(m, n, is_class, solver):
     places = m if is_class else 2 * m
-    facts = auto.Facts(places, m, n, 0.01, 1e9, True, is_class, True)
+    facts = auto.Facts(places, m, n, 0.01, 1e9, True, is_class, True, 1e-4)
     assert not facts.descends
     assert auto._for_linear(facts).solver.name == solver
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_a_rough_gap_is_descended_to_where_a_small_one_is_not(is_class):
+    """There the border of kappa is the root of n^3 / stored and that of tol."""
+
+    def descends(kappa, tol, n=1_000):
+        places = 3 * n if is_class else 6 * n
+        forms = True, is_class, True
+        facts = auto.Facts(places, 3 * n, n, 10.0 / n, kappa, *forms, tol)
+        return facts.descends
+
+    times = auto.INSIDE_CLASSES if is_class else auto.INSIDE_TARGETS
+    border = times * (1e9 / 3e4) ** 0.5 * 1e-4**0.25
+    assert descends(0.99 * border, 1e-4)
+    assert not descends(1.01 * border, 1e-4)
+    assert descends(5.6 * border, 0.1)
+    assert not descends(5.7 * border, 0.1)
+    assert not descends(0.99 * border, 1e-4, n=990)
+
+
+def test_the_gap_that_is_asked_for_reaches_the_rules():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((900, 400), density=0.025, rng=rng, format="csr")
+    X.data[:] = 1.0
+    t = X @ rng.normal(size=400)
+    problem = regression_problem(X, t, 4.0, 0.1, "hinge", "penalized")
+    found = [solve(problem, tol=tol) for tol in (0.1, 1e-4)]
+    assert [one.solver for one in found] == ["coordinate_descent", "interior_point"]
+    machine = LinearSVR(C=4.0, epsilon=0.1, intercept="penalized", tol=0.1).fit(X, t)
+    assert (machine.solution_.solver, machine.status_) == ("batch", "solved")
+    machine.set_params(tol=1e-4).fit(X, t)
+    assert machine.solution_.solver == "interior_point"
+
+    # Where the core gives descent up it has had more visits than wide rows have.
+    facts = auto.Facts.of(problem, 0.1)
+    assert facts.visits == pytest.approx(6.0 * (400**3 / X.nnz) ** 0.5)
+    assert facts.visits > auto.WIDE_UPDATES

@@ -153,7 +153,8 @@ def _facts_of_sparse(training: Training) -> auto.Facts | None:
     square = _mean_square(training) + (intercept != "none")
     kappa = float(np.mean(training.C)) * square
     places, forms = m if is_class else 2 * m, (loss.is_bounded, is_class, True)
-    return auto.Facts(places, m, n, rows.density, kappa, *forms)
+    tol = training.limits.tol
+    return auto.Facts(places, m, n, rows.density, kappa, *forms, tol)
 
 
 def _vectors_of(training: Training) -> int:

@@ -51,18 +51,26 @@ DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
 # Of at most WIDE columns SQUARED_MANY takes its place, but for targets of up to MANY.
 SQUARED_ROWS, SQUARED_TALL = 4, 0.3
 HINGE_ROWS, TARGET_ROWS = 15, 8
-# Columns from which sparse rows count as wide, too; and what C |z|^2 is at most where
-# these are few: Newton's matrices cost less there. (linear/sparse.py, 3,000 rows of ten
-# ones, 1,000 columns, C = 1, 10 and 100: hinge 0.04 to 0.2 of the time, squared hinge
-# 0.03 to 0.07; 140 fits of 300 to 1,400 columns: 0.7 of the time, 0.01 to 1.2.)
+# Columns from which sparse rows count as wide, too, and what C |z|^2 is at most where
+# these are few and the rows more, or fewer, than suit an interior point: Newton's
+# matrices cost less there. (linear/sparse.py, 3,000 rows of ten ones, 1,000 columns,
+# C = 1, 10 and 100: hinge 0.04 to 0.2 of the time, squared hinge 0.03 to 0.07; 140 fits
+# of 300 to 1,400 columns: 0.7 of the time, 0.01 to 1.2.)
 SPARSE_COLUMNS, SPARSE_FEW = 256, 200.0
 # Such rows with no more columns than WIDE, up to so many rows a column: an interior
 # point needs 6 to 18 factors where the augmented Lagrangian needs 40 to 200. (Hinge,
 # 1,000 to 20,000 rows of 10 to 100 entries, 300 to 1,400 columns, kappa from 1 to
 # 1,000: targets 0.12 to 1.0 of its time, classes 0.3 to 1.0; classes with less than
 # INSIDE_CLASS rows a column 1.5 to 6 times; 25 and 50 rows a column 1.2 to 2.2.)
-# Targets with a kappa above DESCENT_MANY take descent 100 visits of a row and more.
 INSIDE_ROWS, INSIDE_CLASS = 20, 2
+# What C |z|^2 is at most for descent there, of targets and classes: so many times the
+# root of n^3 over the stored entries, which is what a factor costs beside a visit of
+# all rows, times the fourth root of the gap asked for; and the visits after which it
+# gives up, in the same roots. (benchmarks/linear/descent_or_inside.py, 200 other fits
+# than those the border is from, gaps of .1 to 1e-4, over the better of both: targets
+# 1.05 to 1.08 times as long, with a border of 10 1.15 to 1.5, and up to 6.9 times with
+# fewer rows than columns; classes 1.0 to 1.02, by descent alone 1.01 to 1.3.)
+INSIDE_TARGETS, INSIDE_CLASSES, INSIDE_VISITS = 1.3, 9.5, 6.0
 # Rows a column from which Newton's method on a sample is a better start. (600 and
 # 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
 DESCENT_ROWS = 2500
@@ -118,7 +126,11 @@ def able(problem: Problem) -> set[str]:
 
 
 def choose(
-    problem: Problem, solver: str | Solver = "auto", random_state: Any = None
+    problem: Problem,
+    solver: str | Solver = "auto",
+    random_state: Any = None,
+    *,
+    tol: float = 1e-4,
 ) -> ChosenSolver:
     """The solver for a problem: as asked, or for "auto" the solver that suits it.
 
@@ -129,6 +141,8 @@ def choose(
         "auto", a name, or an object that carries its own options.
     random_state : int or None
         Seed for a solver that takes one and has none.
+    tol : float
+        The relative gap that is asked for.
 
     Returns
     -------
@@ -139,7 +153,7 @@ def choose(
     ValueError for an unknown name; TypeError for something else.
     """
     if solver == "auto":
-        solver, reason, reserves = _chosen(problem)
+        solver, reason, reserves = _chosen(problem, tol)
         return ChosenSolver(_seeded(solver, random_state), reason, reserves)
     if isinstance(solver, Solver):
         return ChosenSolver(_seeded(solver, random_state), "as asked")
@@ -166,6 +180,7 @@ class Facts(NamedTuple):
     is_bounded : bool, whether the loss bounds alpha
     is_class : bool, whether there are margins of 1 to reach, once for each sample
     is_in_memory : bool
+    tol : float, the relative gap that is asked for
     """
 
     m: int
@@ -176,14 +191,15 @@ class Facts(NamedTuple):
     is_bounded: bool
     is_class: bool
     is_in_memory: bool
+    tol: float
 
     @classmethod
-    def of(cls, problem: Problem) -> Self:
-        """Those of a problem."""
+    def of(cls, problem: Problem, tol: float) -> Self:
+        """Those of a problem that is solved to a relative gap."""
         rows = problem.rows
         forms = problem.is_bounded, problem.has_unit_margins, rows.is_in_memory
         m = rows.shape[0]
-        return cls(m, *sizes_of(rows), rows.density, problem.kappa, *forms)
+        return cls(m, *sizes_of(rows), rows.density, problem.kappa, *forms, tol)
 
     @property
     def is_sparse(self) -> bool:
@@ -198,8 +214,15 @@ class Facts(NamedTuple):
         return self.is_sparse and self.n <= WIDE and few and self.is_in_memory
 
     @property
+    def factor_cost(self) -> float:
+        """The root of what a factor costs beside a visit of all rows: n^3 / stored."""
+        return self.n / math.sqrt(max(self.density * self.samples, 1.0))
+
+    @property
     def visits(self) -> float:
         """Visits, in units of m, after which coordinate descent gives up."""
+        if self.is_bounded and self.suits_inside:
+            return max(WIDE_UPDATES, INSIDE_VISITS * self.factor_cost)
         if self.is_bounded:
             return WIDE_UPDATES if self.n > WIDE or self.is_sparse else MOST_UPDATES
         least = SPARSE_UPDATES * math.sqrt(self.kappa) if self.is_sparse else 0.0
@@ -254,8 +277,9 @@ def _for_sparse(facts: Facts, tall: float) -> float:
     ``tall`` is that of classes with many rows a column.
     """
     m, n, is_class = facts.samples, facts.n, facts.is_class
-    if facts.suits_inside and not is_class:
-        return DESCENT_MANY
+    if facts.suits_inside:
+        times = INSIDE_CLASSES if is_class else INSIDE_TARGETS
+        return times * facts.factor_cost * math.sqrt(math.sqrt(facts.tol))
     if m < (HINGE_ROWS if is_class else TARGET_ROWS) * n:
         return DESCENT_SPARSE if n > MANY else SPARSE_FEW
     return tall if is_class or n <= WIDE else DESCENT_TALL
@@ -287,9 +311,10 @@ def _for_kernel(problem: Problem) -> ChosenSolver:
 
 def _small(facts: Facts, most: float) -> str:
     """Why coordinate descent."""
+    border = float(f"{most:.2g}")
     return (
         "because C is small for these features (mean C times mean |x|^2 = "
-        f"{facts.kappa:.2g}, at most {most:g}) and few visits of a row suffice "
+        f"{facts.kappa:.2g}, at most {border:g}) and few visits of a row suffice "
         f"({facts.size})"
     )
 
@@ -301,9 +326,11 @@ def has_descended(start: Any) -> bool:
     return start.solver == batch.NAME and "updates" in start.extras
 
 
-def _chosen(problem: Problem) -> ChosenSolver:
-    """The solver that suits a problem."""
-    return _for_kernel(problem) if problem.couples else _for_linear(Facts.of(problem))
+def _chosen(problem: Problem, tol: float) -> ChosenSolver:
+    """The solver that suits a problem, to a relative gap."""
+    if problem.couples:
+        return _for_kernel(problem)
+    return _for_linear(Facts.of(problem, tol))
 
 
 def _never(step: Step) -> bool:
@@ -424,9 +451,10 @@ def solve_within(
 ) -> Solution:
     """Choose a solver and run it, or several times where C is infinite."""
     if isinstance(problem, HardProblem):
-        pick = functools.partial(choose, solver=solver, random_state=random_state)
+        options = {"solver": solver, "random_state": random_state, "tol": limits.tol}
+        pick = functools.partial(choose, **options)
         return solve_hard(problem, pick, limits, start=start, names=names)
-    plan = choose(problem, solver, random_state)
+    plan = choose(problem, solver, random_state, tol=limits.tol)
     if has_descended(start) and isinstance(plan.solver, CoordinateDescent):
         plan = plan.next
     return run(problem, plan, limits, start=start, names=names)
