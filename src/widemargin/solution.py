@@ -232,6 +232,12 @@ class Certificate:
             return math.inf
         return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
 
+    def widened(self, times: float) -> "Certificate":
+        """Bounds that allow so many times more for rounding."""
+        more = times * self.rounding
+        bounds = self.primal + more, self.dual - more
+        return Certificate(*bounds, self.scale, self.rounding + 2.0 * more)
+
     def is_within(self, tol: float) -> bool:
         """Whether P - D is at most that share of P: below zero it is, unlike its size.
 

@@ -1,5 +1,6 @@
 """SVCCV and LinearSVCCV: the scores of a grid search, certified; folds; bad input."""
 
+import itertools
 import pickle
 import re
 
@@ -38,6 +39,7 @@ from widemargin import (
     LinearSVCCV,
     LinearSVR,
     LinearSVRCV,
+    Problem,
     as_rows,
     linear_svc_path,
     load_model,
@@ -623,6 +625,22 @@ def test_a_linear_path_begins_where_it_was():
     cold = [LinearSVC(C=C, solver="active_set").fit(X, y) for C in Cs.tolist()]
     steps, alone = (sum(m.n_iter_ for m in some) for some in (models, cold))
     assert steps < alone
+    for before, model in itertools.pairwise(models):
+        first = model.solution_.trace[0]
+        assert first.sweeps == 1  # the start is the first step
+        problem = Problem(X, 2 * y - 1, model.C, "squared_hinge", "penalized")
+        there = problem.primal(before.coef_[0], before.intercept_[0])
+        assert first.primal == pytest.approx(there, rel=1e-9)
+
+
+def test_a_path_of_descent_begins_where_it_was():
+    X, y = scaled(load_breast_cancer)
+    given = {"Cs": [0.1, 0.11], "solver": "coordinate_descent"}
+    _, models, gaps = linear_svc_path(X, y, **given)
+    alone = LinearSVC(C=0.11, solver="coordinate_descent").fit(X, y)
+    visits = [m.solution_.trace[-1].details["updates"] for m in (models[1], alone)]
+    assert gaps.max() <= 1e-4
+    assert visits[0] < 0.5 * visits[1]
 
 
 def test_equal_rows_are_looked_for_once(monkeypatch):

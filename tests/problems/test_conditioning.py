@@ -38,7 +38,7 @@ def exactly(problem):
     """The problem in rational numbers."""
     rows = problem.rows.take(np.arange(problem.rows.shape[0]))
     kept = slice(None) if problem.kept is None else problem.kept
-    form = problem.loss, problem.intercept, problem.kernel
+    form = problem.loss, problem.intercept, getattr(problem, "kernel", None)
     y, C, q = problem.y[kept], problem.C[kept], problem.q[kept]
     return Exact(rows, y.astype(np.int64), np.array(C), *form, q=np.array(q))
 
@@ -321,6 +321,39 @@ def test_rows_of_a_merged_one_at_its_bound_are_at_theirs(count, monkeypatch):
     core, lift = conditioned(problem)
     assert core.rows.shape[0] == 13
     np.testing.assert_array_equal(lift.alpha_up(np.array(core.C)), problem.C)
+
+
+@product(
+    C=["number", "rounds", "counts", "any"],
+    loss=LOSSES,
+    intercept=["penalized", "none"],
+    seed=[0, 1, 2],
+)
+def test_bounds_of_merged_rows_are_those_of_all(C, loss, intercept, seed, monkeypatch):
+    """To the last digits: the weights of merged rows round, and allow for it."""
+    monkeypatch.setattr(conditioning, "MERGED_ROWS", 10)
+    monkeypatch.setattr(conditioning, "MERGE_SAMPLE", 40)
+    X, _, y = few_samples(400, seed=seed)
+    given = 0.1 if C == "number" else weights(C, 400)
+    problem = Problem(X, y, given, loss, intercept)
+    assert problem.has_equal_weights == (C == "number")
+    core, lift = conditioned(problem)
+    assert core.rows.shape[0] == 13
+    near = solve(problem, tol=1e-6)
+    v = problem.stack(near.w, near.b)
+    alpha, bounds = lift.slopes(core, v)
+    own, others = problem.slopes(v)
+    np.testing.assert_allclose(alpha, problem.gather(own), rtol=1e-12, atol=1e-15)
+    kept = slice(None) if problem.kept is None else problem.kept
+    exact = exactly(problem)
+    P, D = exact.primal(near.w, near.b), exact.dual(alpha[kept])
+    assert not false_claims(bounds, P, D)
+    assert bounds.primal == pytest.approx(others.primal, rel=1e-8)
+    assert bounds.dual == pytest.approx(others.dual, rel=1e-8, abs=1e-8 * float(P))
+    # Weights that differ have as many roundings as there are equal rows.
+    most = 1 + (0 if C == "number" else int(np.bincount(lift.group).max()))
+    rounding = (1 + 2 * most) * core.slopes(v)[1].rounding
+    assert bounds.rounding == pytest.approx(rounding)
 
 
 def test_what_sharing_rounds_is_in_the_errors_of_scores(monkeypatch):

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.batch_problems import form
 from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.engine_choice import batched
 from widemargin.estimators.multiclass import rows_of
@@ -357,10 +358,16 @@ def after(machine: Any, before: Any) -> Callable[..., Fit]:
 def _scaled(
     training: Training, k: int, solution: Solution, factor: float
 ) -> StartPoint:
-    """A solution with the dual variables of a larger C."""
-    alpha = factor * solution.alpha
+    """A solution with the dual variables of a larger C.
+
+    Of the squared loss w says them.
+    """
     if training.recipe.kernel is None:
+        loss, intercept = form(training)
+        says = not (loss.is_bounded or intercept == "free")
+        alpha = None if says else factor * solution.alpha
         return alpha, solution.w, solution.b
+    alpha = factor * solution.alpha
     signs = training.signs(k)
     if training.recipe.q is not None:  # two rows for each sample
         signs = np.append(signs, -signs)

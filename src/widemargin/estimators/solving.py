@@ -62,9 +62,6 @@ def solve_task(
     limits = dataclasses.replace(training.limits, callback=callback, checkpoint=saved)
     start = None if training.starts is None else training.starts[k]
     try:
-        if isinstance(start, tuple) and start[0] is None:
-            _, w, b = start
-            start = problem.gather(problem.slopes(problem.stack(w, b))[0]), w, b
         solution = auto.solve_within(
             problem,
             "auto" if asked == BATCH else asked,

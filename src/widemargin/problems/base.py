@@ -184,6 +184,7 @@ class Problem:
         # There may be very many.
         self.y: Any = labels if there else np.array(labels, dtype=np.int8)
         self.C: Vector = weights if weights.strides == (0,) else weights.copy()
+        self.has_equal_weights = len(unrepeated(self.C)) == 1
         self._total = float(self.C.sum())
         self.q: Vector = as_margins(q, rows.shape[0])
         more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)

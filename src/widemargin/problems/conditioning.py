@@ -7,7 +7,7 @@ import functools
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.problems.base import Problem
 from widemargin.problems.nu import most_mass
 from widemargin.problems.scores import Scores
+from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
@@ -39,9 +40,19 @@ MERGED_ROWS, MERGE_SAMPLE, MERGE_SHARE = 10_000, 4096, 0.3
 # at all rows, and the share of the memory that must be left for kernel values.
 KERNEL_ROWS, KERNEL_SHARE, LEFT_SHARE = 1000, 0.1, 0.5
 
-# First rows of groups of equal rows, the group of each row, and these first rows where
-# they are few.
-_Groups = tuple[NDArray[np.int64], NDArray[np.int64], Rows | None]
+
+class _Groups(NamedTuple):
+    """Groups of equal rows: the first ones, the group of each row, and their sizes.
+
+    And these first rows, where they are few.
+    """
+
+    first: NDArray[np.int64]
+    group: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    rows: Rows | None
+
+
 # By matrix and labels: what problems share that are solved one after the other.
 _GROUPS: ContextVar[dict[Any, tuple[Any, _Groups]] | None] = ContextVar(
     "groups", default=None
@@ -63,6 +74,7 @@ class Lift:
         what they are.
     group : int ndarray (m,) or None
         The row of the equivalent that a kept row was merged into.
+    whole : ndarray or None, the sum of the weights of each group
     """
 
     problem: Problem
@@ -70,6 +82,7 @@ class Lift:
     unit: float = 1.0
     shift: float = 0.0
     group: NDArray[np.int64] | None = None
+    whole: Vector | None = None
 
     def up(self, v: Vector) -> Vector:
         """V of the original problem."""
@@ -101,9 +114,29 @@ class Lift:
         alpha = alpha if self.unit == 1.0 else self.unit * alpha
         if self.group is None:
             return alpha
-        C = self._kept(self.problem.C)
-        share = alpha / np.bincount(self.group, C)
-        return self.problem.spread(C * share[self.group])
+        whole: Any = self.whole
+        problem, share = self.problem, alpha / whole
+        if problem.has_equal_weights:
+            return problem.spread((problem.C[0] * share)[self.group])
+        return problem.spread(self._kept(problem.C) * share[self.group])
+
+    def slopes(self, core: Problem, v: Vector) -> tuple[Any, Certificate]:
+        """Dual variables of the original problem that v says, and the bounds of both.
+
+        ``v`` is of the equivalent ``core``. Where rows were merged, and nothing else
+        was done, its sums are those of the original problem but for the rounding of
+        weights: each of these has a few roundings more, for which the bounds allow so
+        many times what they allow for the sums themselves.
+        """
+        problem = self.problem
+        if self.group is None or self.unit != 1.0 or self.shift != 0.0:
+            state, bounds = problem.slopes(self.up(v))
+            return problem.gather(state), bounds
+        state, bounds = core.slopes(v)
+        times = 1
+        if not problem.has_equal_weights:
+            times += int(np.bincount(self.group).max())
+        return self.alpha_up(core.gather(state)), bounds.widened(times)
 
     def alpha_down(self, alpha: Vector) -> Vector:
         """Dual variables of the equivalent problem."""
@@ -213,7 +246,8 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
     if not problem.has_unit_margins:
         fewer, group = _merged(problem)
         scaled, lift = _in_units(fewer)
-        return scaled, dataclasses.replace(lift, problem=problem, group=group)
+        merged: dict[str, Any] = {"group": group, "whole": fewer.C}
+        return scaled, dataclasses.replace(lift, problem=problem, **merged)
     if problem.intercept == "free":
         mean, std = problem.rows.moments
         center = np.where(np.abs(mean) > CENTER_RATIO * std, mean, 0.0)
@@ -222,7 +256,7 @@ def conditioned(problem: Problem) -> tuple[Problem, Lift]:
             centered.view(problem.rows.mapped(_Centered(center)))
             return centered, Lift(problem, center=center)
     fewer, group = _merged(problem)
-    return fewer, Lift(problem, group=group)
+    return fewer, Lift(problem, group=group, whole=fewer.C)
 
 
 def _in_units(problem: Problem) -> tuple[Problem, Lift]:
@@ -319,8 +353,10 @@ def _grouped(
     first = group = np.zeros(0, np.int64)
     if not keeps or _may_merge(X, y):
         first, group = equal_rows(X, y, most)
-    few = 0 < len(first) <= most
-    found = first, group, as_rows(X[first], **options) if few else None
+    found = _Groups(first, group, group[:0], None)
+    if 0 < len(first) <= most:
+        merged = as_rows(X[first], **options)
+        found = _Groups(first, group, np.bincount(group), merged)
     if known is not None:
         known[key] = X, found  # X lives as long as its id is a key
     return found
@@ -390,19 +426,21 @@ def _with_groups(
     X, m = rows.in_memory(), rows.shape[0]
     if X is None:
         return problem, None
-    first, group, merged = _grouped(X, alike, rows.options, share, not form)
+    groups = _grouped(X, alike, rows.options, share, not form)
+    first, group, counts, merged = groups
     if merged is None:
         return problem, None
     kept = slice(None) if problem.kept is None else problem.kept
     y, C, q = problem.y[kept], problem.C[kept], problem.q[kept]
     if rows is not problem.rows:
         group = np.concatenate([group, group + len(first)])
-        first = np.concatenate([first, first + m])
+        first, counts = np.concatenate([first, first + m]), np.tile(counts, 2)
         merged = DoubledRows(merged)
     if not (q.strides == (0,) or np.array_equal(q[first][group], q)):
         return problem, None  # rounded alike in one of two rows only
     margins = q[0] if q.strides == (0,) else q[first]
-    weights = np.bincount(group, C)
+    even = problem.has_equal_weights
+    weights = counts * C[0] if even else np.bincount(group, C)
     if problem.mass is not None:  # sums of weights round
         form["mass"] = min(problem.mass, most_mass(y[first], weights))
     loss, intercept = problem.loss, problem.intercept

@@ -223,7 +223,10 @@ class Best(BestSoFar):
         return alpha
 
     def start(self, given: Any) -> Start:
-        """A Solution, or (alpha, w, b), in the coordinates of the core."""
+        """A Solution, or (alpha, w, b), in the coordinates of the core.
+
+        Where alpha is None it is that of (w, b).
+        """
         if isinstance(given, Solution):
             given = given.alpha, given.w, given.b
         if not (isinstance(given, tuple) and len(given) == 3):
@@ -231,6 +234,8 @@ class Best(BestSoFar):
             Checker("solve").refuse("start", expected, given)
         alpha, w, b = given
         v = self._lift.down(self._problem.stack(w, b))
+        if alpha is None:
+            return Start(v, lambda: self._gathered(self.core.slopes(v)[0]))
         state = self._problem.dual_state(alpha)
         return Start(v, self._lift.alpha_down(self._problem.gather(state)))
 
@@ -238,6 +243,10 @@ class Best(BestSoFar):
     def take(self, start: Start) -> None:
         """Take the start as the best point: no answer is worse."""
         with np.errstate(all="ignore"):
+            if start.is_of_v and self.core.intercept != "free":
+                bounds = self.core.slopes(start.v)[1]
+                self.offer(start.v, None, bounds.primal, bounds.dual)
+                return
             state = self.core.dual_state(start.alpha)
             self.core.repair(state)
             bounds = self.core.bounds(state, start.v)
@@ -261,7 +270,7 @@ class Best(BestSoFar):
     def answer(self, tol: float) -> Answer:
         """The best point, feasible, on the original problem, with its certificate."""
         problem, v = self._problem, self._lift.up(self.v)
-        if self.source is not None and problem.intercept != "free":
+        if self._feasible_source is not None:
             simple = self.simple()  # it is zero where it can be: finished, if it does
             if simple.certificate.relative_gap <= tol:
                 return simple
@@ -292,22 +301,28 @@ class Best(BestSoFar):
         return self.simple() if there else self.answer(tol)
 
     @property
+    def _feasible_source(self) -> Vector | None:
+        """The v that alpha belongs to, if any, where that is feasible as it is."""
+        return None if self._problem.intercept == "free" else self.source
+
+    @property
     def is_by_sweeps(self) -> bool:
         """Whether it is a linear problem."""
         return not self.core.couples
 
     def simple(self) -> Answer:
         """The best point as it is, feasible, with its certificate."""
-        problem, v = self._problem, self._lift.up(self.v)
-        source, same = self.source, False
-        if source is not None and problem.intercept != "free":
-            state, bounds = problem.slopes(self._lift.up(source))
-            same = np.array_equal(source, self.v)
+        problem, source = self._problem, self._feasible_source
+        v = self._lift.up(self.v)
+        if source is not None and np.array_equal(source, self.v):
+            alpha, bounds = self._lift.slopes(self.core, self.v)
+            return Answer(alpha, *problem.split(v), bounds)
+        if source is not None:
+            state = problem.slopes(self._lift.up(source))[0]
         else:
             state = problem.dual_state(self._lift.alpha_up(self.alpha()))
             problem.repair(state)
-        if not same:
-            bounds = problem.bounds(state, v)
+        bounds = problem.bounds(state, v)
         return Answer(problem.gather(state), *problem.split(v), bounds)
 
     def zero(self) -> Answer:

@@ -33,6 +33,8 @@ class Solver(ABC):
     almost : float, times tol up to which a gap counts as almost solved, 0.1 at most
     for_kernels : bool, whether it solves problems with a kernel, and no others
     for_norms : bool, whether it solves problems with a norm of the losses only
+    shows_start : bool
+        Whether the first step of a run with a start is its v, with `Problem.slopes`.
     """
 
     name: ClassVar[str]
@@ -41,6 +43,7 @@ class Solver(ABC):
     almost: ClassVar[float] = 100.0
     for_kernels: ClassVar[bool] = False
     for_norms: ClassVar[bool] = False
+    shows_start: ClassVar[bool] = False
 
     def patience_for(self, problem: Any) -> int:
         """The patience with this problem."""

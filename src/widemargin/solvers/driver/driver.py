@@ -130,7 +130,7 @@ class _Driver:
         self._started = True
         if saved is not None:
             start = self._resume(saved)
-        elif start is not None:
+        elif start is not None and not (start.is_of_v and self.solver.shows_start):
             self.best.take(start)
         status = self._iterate(start)
         while status in _RELIEVED and self._reserves:

@@ -1,5 +1,7 @@
 """Where a solver starts."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,11 +14,23 @@ Vector = NDArray[np.float64]
 class Start:
     """A point to start from: v (k,) and alpha (m,), in the problem's coordinates.
 
+    ``given`` is alpha, or what makes it of v where someone asks for it.
+
     From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
     step: then it goes on as if nothing had been in between.
     """
 
     v: Vector
-    alpha: Vector
+    given: Vector | Callable[[], Vector]
     vectors: dict[str, Vector] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def is_of_v(self) -> bool:
+        """Whether alpha is `Problem.slopes` of v."""
+        return callable(self.given)
+
+    @functools.cached_property
+    def alpha(self) -> Vector:
+        """The dual variables."""
+        return self.given() if callable(self.given) else self.given

@@ -121,6 +121,7 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
     name: ClassVar[str] = "active_set"
     default_max_iter: ClassVar[int] = 500
     patience: ClassVar[int] = 200
+    shows_start: ClassVar[bool] = True
 
     mode: Literal["newton", "asvm"] = "newton"
     max_safeguards: int = 50
