@@ -1,9 +1,12 @@
 """OneClassSVM, NuSVC and NuSVR: scikit-learn's checks and answers, models, bad input."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import svm
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -342,6 +345,21 @@ def test_one_pair_without_a_margin_is_told_of_several():
         machine.fit(X, y)
     assert machine.status_ == "no_margin"
     assert {s.status for s in machine.solutions_} == {"no_margin", "solved"}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_weights_of_pairs_are_those_of_their_vectors(kind):
+    X, y = make_blobs(120, 4, centers=5, cluster_std=2.0, random_state=0)
+    clf = NuSVC(kernel="linear", nu=0.2).fit(kind(X), y)
+    assert clf.coef_.shape == (10, 4)
+    assert not any(clf.solutions_._made)  # no object for each pair
+    expected = [
+        X[(y == i) | (y == j)].T @ one.w / one.rho
+        for one, (i, j) in zip(
+            clf.solutions_, itertools.combinations(range(5), 2), strict=True
+        )
+    ]
+    np.testing.assert_allclose(clf.coef_, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e-2, 1e3])

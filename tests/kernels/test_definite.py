@@ -1,10 +1,19 @@
 """A kernel that is not positive semidefinite, though no pair of rows shows it."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from widemargin import SVC, SVR, Kernel, Problem, solve
-from widemargin.kernels.definite import SAMPLE, is_indefinite
+from widemargin.kernels import grouped
+from widemargin.kernels.definite import (
+    FEW,
+    SAMPLE,
+    are_indefinite,
+    is_indefinite,
+    sample,
+)
 from widemargin.solvers import CoreVector
 
 # Two and two are alike, the first and the third are not: its determinant is below 0.
@@ -22,6 +31,47 @@ def test_three_rows_show_what_no_two_of_them_do(scale):
     assert not any(
         is_indefinite(np.delete(np.delete(CHAIN, j, 0), j, 1)) for j in (0, 1, 2)
     )
+
+
+@pytest.mark.parametrize("n", [3, 20, FEW + 1])
+def test_several_matrices_at_once_are_as_one_by_one(n):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, n, n))
+    least = rng.choice([-1e-2, -1e-7, 0.0, 1e-2], 40)  # -1e-7 may be rounding
+    K = []
+    for B, low in zip(A, least, strict=True):
+        Q = np.linalg.qr(B)[0]
+        values = np.append(rng.uniform(0.0, 1.0, n - 1), low)
+        K.append((Q * values) @ Q.T)
+    K = np.stack([*K, np.zeros((n, n)), np.full((n, n), np.inf), -np.eye(n)])
+    K *= 10.0 ** rng.integers(-200, 200, len(K))[:, np.newaxis, np.newaxis]
+    found = are_indefinite(K)
+    assert found.tolist() == [is_indefinite(one) for one in K]
+    assert found.tolist() == [*(least == -1e-2), False, False, True]
+
+
+@pytest.mark.parametrize("sizes", [[4] * 6, [3, 9, 5, 9, 3], [140, 150, 160]])
+@pytest.mark.parametrize("most", [1, 1 << 20])
+def test_pairs_are_seen_as_by_themselves(sizes, most, monkeypatch):
+    """Also where values are made for each pair (of many rows), and few at once."""
+    monkeypatch.setattr(grouped, "SEEN_VALUES", most)
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    X = rng.normal(size=(len(y), 2)) * (1.0 + y[:, np.newaxis])
+    kernel = {"kernel": "sigmoid", "gamma": 0.5, "coef0": 0.1}
+    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
+        clf = SVC(**kernel).fit(X, y)
+    K = np.tanh(0.5 * X @ X.T + 0.1)
+    pairs = itertools.combinations(range(len(sizes)), 2)
+    seen = []
+    for i, j in pairs:
+        own = np.flatnonzero((y == i) | (y == j))
+        own = own[sample(len(own))]
+        seen.append(is_indefinite(K[np.ix_(own, own)]))
+    assert any(seen)
+    convex = [one.is_convex for one in clf.solutions_]
+    # Others may have been seen to curve on the way.
+    assert not any(c and s for c, s in zip(convex, seen, strict=True))
 
 
 def test_rounding_shows_nothing():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
@@ -25,7 +26,7 @@ from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
 from widemargin.solution import Solution
-from widemargin.solutions import weights_of
+from widemargin.solutions import dual_variables, weights_of
 
 # What the model of one function is made of, and one of classes.
 FUNCTION_PARTS = (
@@ -176,8 +177,16 @@ def _weights(training: Training, solutions: Sequence[Solution]) -> NDArray[Any]:
     """Weights of the columns, a row each problem, of solutions of a linear kernel."""
     if training.recipe.kernel is None:
         return weights_of(solutions)
-    found = (training.rows_of(k).rmatvec(s.w) for k, s in enumerate(solutions))
-    return np.stack(list(found))
+    X = training.rows.in_memory()
+    if X is None or not training.tasks.are_pairs:
+        found = (training.rows_of(k).rmatvec(s.w) for k, s in enumerate(solutions))
+        return np.stack(list(found))
+    own, ends = training.chosen_of_pairs(), np.cumsum(training.sizes)
+    positive = np.repeat(training.tasks.positive, training.sizes)
+    y = np.where(training.index[own] == positive, 1.0, -1.0)
+    parts = y * dual_variables(solutions), own, np.append(0, ends)
+    W: Any = sparse.csr_array(parts, shape=(len(ends), X.shape[0])) @ X
+    return np.asarray(W.toarray() if sparse.issparse(W) else W)
 
 
 def kernel_model(estimator: Any) -> Model:

@@ -17,7 +17,7 @@ from scipy import sparse
 from widemargin import _core
 from widemargin.kernels.core_engine import TOGETHER, is_rough
 from widemargin.kernels.core_sums import SPARSE_MODEL, kernel_values
-from widemargin.kernels.definite import is_indefinite, sample
+from widemargin.kernels.definite import are_indefinite, sample
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.layout import WIDE, Layout
 from widemargin.kernels.packed import (
@@ -49,6 +49,8 @@ Index = NDArray[np.int64]
 # 3,000 documents of 3,985 columns take a third of the time of working sets, which leave
 # them sparse, and 3,000 rows of 20,000 columns and 60 nonzeros 1.0 s in place of 2.6.
 MOST_BYTES = 256 << 20
+# Kernel values at once of runs of rows that are looked at for negative eigenvalues.
+SEEN_VALUES = 1 << 20
 # Errors of sums of float32 values: see `errors_by_part`. Weights, values and
 # products that are too small for float32 are lost beside. Sums may be so many times as
 # long, in weights and in terms, as those of the coefficients that there are at last.
@@ -93,11 +95,32 @@ class Grouped(ABC):
     def values(self, rows: Index) -> Vector:
         """Kernel values of all pairs of some rows, in float64: (k, k)."""
 
-    def shows_indefinite(self, rows: Index) -> bool:
-        """Whether a sample of the rows shows that the kernel is indefinite."""
+    def show_indefinite(
+        self, rows: Index, begins: Index, counts: Index
+    ) -> NDArray[np.bool_]:
+        """Which runs of rows show, by a sample, that the kernel is indefinite: (t,).
+
+        Values that several runs need are made once.
+        """
+        seen = np.zeros(len(begins), np.bool_)
         if not self.may_curve:
-            return False
-        return is_indefinite(self.values(rows[sample(len(rows))]))
+            return seen
+        alike = [np.flatnonzero(counts == one) for one in np.unique(counts)]
+        runs = [rows[begins[k, np.newaxis] + sample(counts[k[0]])] for k in alike]
+        every = np.unique(np.concatenate([some.ravel() for some in runs]))
+        pairs = sum(some.size * some.shape[1] for some in runs)
+        K = self.values(every) if len(every) ** 2 <= pairs else None
+        for which, some in zip(alike, runs, strict=True):
+            at_once = max(1, SEEN_VALUES // some.shape[1] ** 2) if K is not None else 1
+            for begin in range(0, len(some), at_once):
+                part = slice(begin, begin + at_once)
+                if K is None:
+                    found = self.values(some[begin])[np.newaxis]
+                else:
+                    own = np.searchsorted(every, some[part])
+                    found = K[own[:, :, np.newaxis], own[:, np.newaxis]]
+                seen[which[part]] = are_indefinite(found)
+        return seen
 
     def __init__(self, group: NDArray[Any]) -> None:
         self.order = np.argsort(group, kind="stable")

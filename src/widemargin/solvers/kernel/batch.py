@@ -354,7 +354,9 @@ def solve_places(
     if interrupted or limits.is_late or (counts[:, 2] == STOPPED).any():
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
     seconds = (limits.clock.seconds() - begin) / len(proofs)
-    steps, convex = counts[:, 0], (counts[:, 1] == 0) & ~_are_seen(problems)
+    runs = problems.rows, problems.starts, problems.n_samples
+    curved = (counts[:, 1] > 0) | problems.samples.show_indefinite(*runs)
+    steps, convex = counts[:, 0], ~curved
     curves = problems.samples.may_curve
     found = c, scores, b, rho, steps, convex, curves, status, proofs
     return Ends(*found, seconds)
@@ -363,17 +365,6 @@ def solve_places(
 def are_shared(problems: ManyProblems) -> bool:
     """Whether they are worth a second thread."""
     return len(problems.y) * problems.samples.cost > SHARED_WORK
-
-
-def _are_seen(problems: ManyProblems) -> NDArray[np.bool_]:
-    """Of which problems a sample of rows shows that they are not convex: (t,)."""
-    seen = np.zeros(len(problems.ends), np.bool_)
-    if problems.samples.may_curve:
-        parts = zip(problems.starts, problems.n_samples, strict=True)
-        for k, (begin, count) in enumerate(parts):
-            own = problems.rows[begin : begin + count]
-            seen[k] = problems.samples.shows_indefinite(own)
-    return seen
 
 
 class _Over:
