@@ -23,6 +23,7 @@ from widemargin.estimators.engine_choice import (
     largest_of,
     refuse_named,
     small_enough,
+    steps_before_newton,
     suits_descent,
     suits_gradients,
     suits_newton,
@@ -91,7 +92,7 @@ def _linear_batch(training: Training) -> Found:
         if isinstance(products, Solutions) and not _are_stalled(products):
             return products
     if suits_newton(training, m):
-        return dict(enumerate(_by_newton(training) or []))
+        return _by_steps_or_newton(training, chosen, may_take)
     found: dict[int, Solution] = {}
     visits = suits_descent(training)
     if visits or suits_gradients(training):
@@ -151,13 +152,33 @@ def _solve_pair(training: Training, k: int) -> Solution | None:
     return None if solutions is None else solutions[0]
 
 
-def _by_newton(training: Training) -> list[Solution] | None:
+def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Found:
+    """The same of columns for Newton's method, after some pair steps if these may be.
+
+    They solve many problems of rows that are hardly more than the columns.
+    """
+    found: dict[int, Solution] = {}
+    most = steps_before_newton(training) if may else 0
+    if most > 0:
+        products = solve_by_products(training, chosen, most)
+        if isinstance(products, Solutions) and not _are_stalled(products):
+            return products
+        for k, one in numbered(products).items():
+            if one.status is not Status.STALLED:
+                found[k] = one
+    left = [k for k in chosen if k not in found]
+    others = _by_newton(training, left)
+    return found if others is None else found | dict(zip(left, others, strict=True))
+
+
+def _by_newton(training: Training, chosen: list[int]) -> list[Solution] | None:
     """The same by Newton's method on the columns."""
-    rows, t, m = training.rows, len(training.tasks), training.rows.shape[0]
-    if not has_room(training, m, t):
+    rows, m = training.rows, training.rows.shape[0]
+    if not has_room(training, m, len(chosen)):
         return None
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    return _newton(training, rows.in_memory(), *_labels_and_weights(training))
+    y, C = _labels_and_weights(training)
+    return _newton(training, rows.in_memory(), y[chosen], C)
 
 
 def _of_sparse(training: Training, visits: float, starts: Any) -> list[Solution]:

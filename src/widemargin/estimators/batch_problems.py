@@ -73,8 +73,13 @@ def numbered(found: Found) -> dict[int, Solution]:
     return found if isinstance(found, dict) else dict(enumerate(found))
 
 
-def solve_by_products(training: Training, chosen: list[int]) -> Found:
-    """Solutions by the products of few rows; some may be stalled."""
+def solve_by_products(
+    training: Training, chosen: list[int], most: int | None = None
+) -> Found:
+    """Solutions by the products of few rows, some of which may be stalled.
+
+    After so many steps all are that are not solved.
+    """
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     memory = memory_for_products(training, chosen)
@@ -91,7 +96,7 @@ def solve_by_products(training: Training, chosen: list[int]) -> Found:
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))
-    found = solve_many(problems, training.limits, memory, threads)
+    found = solve_many(problems, training.limits, memory, threads, most)
     return _by_number(training, chosen, found)
 
 

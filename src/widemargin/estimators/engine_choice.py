@@ -63,6 +63,16 @@ MOST_STORED, MOST_STORED_ALONE = 100_000_000, 500_000
 # of these, 0.9 to 5 times; w1a, 950, 0.3 to 0.8; ten ones a row, 600 and 1,000 columns,
 # 3,000 and 30,000, 0.1 to 0.4.)
 FACTOR_COST = 500
+# Pair steps on products of rows come before Newton's method where the columns are at
+# least so many, and so large a share of the rows. They are as many as its first
+# multiplications, n^2 (m + 2n/3), over STEP_COST: a third of its time. Of tubes more
+# columns are needed, of which none deviates so many times as much as another, and half
+# a width of so many deviations of the targets: without a width steps always fail.
+# (benchmarks/core/steps_or_newton.py: 0.05 to 0.8 of the time, 1.1 to 1.8 where steps
+# fail, with C >= 1 on columns of low rank; mean 0.5. Real sets: 600 rows of usps and
+# isolet with C up to 1 0.06 to 0.1, of 250 rows of a9a with C = 100 1.5.)
+STEP_COLUMNS, STEP_SHARE, STEP_COST = 100, 0.4, 1000
+STEP_COLUMNS_OF_TUBES, TUBE_SIZES, TUBE_WIDTH = 200, 5.0, 0.05
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -118,6 +128,22 @@ def suits_newton(training: Training, m: int) -> bool:
     """Whether Newton's method on the columns takes problems of m rows, all at once."""
     n = training.rows.shape[1]
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
+
+
+def steps_before_newton(training: Training) -> int:
+    """Pair steps on products of rows that come before Newton's method; 0 for none."""
+    (m, n), q = training.rows.shape, training.recipe.q
+    least = STEP_COLUMNS if q is None else STEP_COLUMNS_OF_TUBES
+    wide = n >= max(least, STEP_SHARE * m) and m <= MOST_LINEAR
+    if not wide or not form(training)[0].is_bounded:
+        return 0
+    if q is not None:
+        width, target = -0.5 * (q[:m] + q[m:]).mean(), 0.5 * (q[:m] - q[m:])
+        sizes = training.rows.moments[1]
+        is_even = sizes.max() <= TUBE_SIZES * sizes[sizes > 0.0].min(initial=np.inf)
+        if width < TUBE_WIDTH * target.std() or not is_even:
+            return 0
+    return int(n * n * (m + n / 1.5) / STEP_COST)
 
 
 def suits_descent(training: Training) -> float:

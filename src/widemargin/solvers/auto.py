@@ -66,7 +66,7 @@ INSIDE_ROWS, INSIDE_CLASS = 20, 2
 # What C |z|^2 is at most for descent there, of targets and classes: so many times the
 # root of n^3 over the stored entries, which is what a factor costs beside a visit of
 # all rows, times the fourth root of the gap asked for; and the visits after which it
-# gives up, in the same roots. (benchmarks/linear/descent_or_inside.py, 200 other fits
+# gives up, in the same roots. (benchmarks/core/descent_or_inside.py, 200 other fits
 # than those the border is from, gaps of .1 to 1e-4, over the better of both: targets
 # 1.05 to 1.08 times as long, with a border of 10 1.15 to 1.5, and up to 6.9 times with
 # fewer rows than columns; classes 1.0 to 1.02, by descent alone 1.01 to 1.3.)

@@ -14,6 +14,7 @@ the values. What comes out does not depend on them. It is checked by
 """
 
 import dataclasses
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -170,7 +171,11 @@ class Ends(NamedTuple):
 
 
 def solve_many(
-    problems: ManyProblems, limits: Limits, memory: int, threads: int
+    problems: ManyProblems,
+    limits: Limits,
+    memory: int,
+    threads: int,
+    most: int | None = None,
 ) -> "BatchSolutions":
     """Solve problems to a relative gap, as far as float32 kernel values allow it.
 
@@ -180,6 +185,8 @@ def solve_many(
     limits : Limits, of which ``tol`` and the time end it
     memory : int, bytes of kernel values
     threads : int
+    most : int or None
+        Steps of each problem, after which another solver is to take it.
 
     Returns
     -------
@@ -188,7 +195,8 @@ def solve_many(
         of columns that are known. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
-    ends = solve_all(problems, limits, memory, threads, is_shared=True)
+    solve = solve_all if most is None else functools.partial(solve_places, most=most)
+    ends = solve(problems, limits, memory, threads, is_shared=True)
     return BatchSolutions(problems, ends, limits)
 
 
@@ -301,7 +309,7 @@ def _meets(
     return found is not None
 
 
-def solve_places(
+def solve_places(  # noqa: PLR0913  (options, by keyword)
     problems: ManyProblems,
     limits: Limits,
     memory: int,
@@ -310,10 +318,12 @@ def solve_places(
     exactly: bool = False,
     known: tuple[Vector, Vector] | None = None,
     is_shared: bool = False,
+    most: int | None = None,
 ) -> Ends:
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
 
     Without a step where scores of the start are ``known``, and (b, rho), (2, t).
+    With ``most`` steps, if that is given.
     """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
@@ -321,7 +331,7 @@ def solve_places(
     exactly = exactly or not problems.samples.is_fit
     visits = MANY_VISITS if rows > MANY_ROWS else FEW_VISITS
     visits = FEW_VISITS // FEWER_EXACTLY if exactly else visits
-    most = max(MOST_STEPS * rows, visits // max(rows, LEAST_VISITS))
+    most = most or max(MOST_STEPS * rows, visits // max(rows, LEAST_VISITS))
     if known is None and problems.may_be_zero and not problems.counted(c).any():
         # No function is better than none: equal targets. Steps would follow rounding.
         known = np.zeros(len(c)), np.zeros((2, t))

@@ -1,0 +1,127 @@
+"""Pair steps on products of rows before Newton's method, or Newton's method at once.
+
+Whole fits of `LinearSVC(loss="hinge")` and of `LinearSVR` on few dense rows with 100 to
+256 columns, where columns are 0.4 of the rows and more: columns of one size, of sizes
+that differ up to eight times, of low rank, and real images, C from 0.01 to 1e4. Seconds
+are medians of fits in turns. Prints a table and writes OUTPUT/steps_or_newton.txt.
+"""
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from statistics import geometric_mean, median
+
+import numpy as np
+from sklearn.datasets import load_digits, make_classification, make_regression
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.environment import RESULTS, machine
+from widemargin import LinearSVC, LinearSVR
+from widemargin.estimators import batch
+
+CS = 0.01, 0.1, 1.0, 100.0, 1e4
+SHAPES = [(120, 110), (200, 110), (200, 150), (300, 150), (300, 250)]
+SHAPES += [(450, 200), (600, 250)]
+HEAD = f"{'rows':28}" + "".join(f"{f'C = {C:g}':>22}" for C in CS)
+
+
+def classes(m, n, count=2, sizes=0.0, rank=None):
+    """Some informative columns among noise; columns of several sizes, or of a rank."""
+    X, y = make_classification(
+        m,
+        n,
+        n_informative=8,
+        n_redundant=0,
+        n_classes=count,
+        n_clusters_per_class=1,
+        flip_y=0.05,
+        random_state=3,
+    )
+    rng = np.random.default_rng(0)
+    if rank is not None:
+        X = X[:, :rank] @ rng.normal(size=(rank, n)) / np.sqrt(rank)
+        X += 0.1 * rng.normal(size=X.shape)
+    return X * np.exp(rng.uniform(0.0, sizes, n)), y
+
+
+def targets(m, n, sizes=0.0):
+    """A linear target of twenty columns with noise, and of deviation 1."""
+    X, t = make_regression(m, n, n_informative=20, noise=5.0, random_state=1)
+    X *= np.exp(np.random.default_rng(0).uniform(0.0, sizes, n))
+    return X, t / t.std()
+
+
+def images(m):
+    """Digits, 8 x 8, and products of their pixels: 256 columns."""
+    X, y = load_digits(return_X_y=True)
+    X = np.hstack([X, X[:, 1:] * X[:, :-1] / 8.0, X[:, 8:] * X[:, :-8] / 8.0])[:m]
+    X = np.hstack([X, X[:, : 256 - X.shape[1]] ** 2 / 8.0]) if X.shape[1] < 256 else X
+    X = X[:, :256]
+    return (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-3 * X.std()), y[:m]
+
+
+def tasks():
+    """Names, data and machines."""
+
+    def classifier(C):
+        return LinearSVC(loss="hinge", C=C)
+
+    def regressor(C):
+        return LinearSVR(epsilon=0.1, C=C)
+
+    for m, n in SHAPES:
+        shape = f"{m} x {n}"
+        yield f"2 classes {shape}", classes(m, n), classifier
+        yield f"5 classes {shape}", classes(m, n, 5), classifier
+        yield f"2 classes {shape}, sizes", classes(m, n, sizes=2.0), classifier
+        yield f"2 classes {shape}, rank 30", classes(m, n, rank=30), classifier
+        if n >= 200:
+            yield f"targets {shape}", targets(m, n), regressor
+            yield f"targets {shape}, sizes", targets(m, n, 2.0), regressor
+    for m in (300, 600):
+        yield f"images {m} x 256", images(m), classifier
+
+
+def main():
+    """Measure the tasks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=RESULTS / "linear")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    here = machine({})
+    lines = [f"{here['cpu']}; {here['versions']}; ms: Newton's, steps first, ratio"]
+    lines.append(HEAD)
+    print("\n".join(lines))
+    ratios = []
+    for name, data, make in tasks():
+        cells = []
+        for C in CS:
+            newton, both = times(make(C), data, options.rounds)
+            ratios.append(both / newton)
+            cells.append(f"{newton:9.2f}{both:7.2f}{ratios[-1]:6.2f}")
+        lines.append(f"{name:28}" + "".join(cells))
+        print(lines[-1], flush=True)
+    lines.append(f"geometric mean of the ratios {geometric_mean(ratios):.2f}")
+    print(lines[-1])
+    (options.output / "steps_or_newton.txt").write_text("\n".join(lines) + "\n")
+
+
+def times(machine, data, rounds):
+    """Milliseconds without and with pair steps first."""
+    rule, found = batch.steps_before_newton, ([], [])
+    try:
+        for turn in range(2 * (rounds + 1)):
+            batch.steps_before_newton = rule if turn % 2 else lambda training: 0
+            begin = time.perf_counter()
+            machine.fit(*data)
+            found[turn % 2].append(time.perf_counter() - begin)
+    finally:
+        batch.steps_before_newton = rule
+    return [1e3 * median(seconds[1:]) for seconds in found]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Few dense rows of many columns: pair steps on their products come before Newton's."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from widemargin import SVC, LinearSVC, LinearSVR
+from widemargin.estimators import batch
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What fits ask for: steps at most, and the problems that are left for Newton's."""
+    found = []
+    steps, newton = batch.solve_by_products, batch._by_newton
+
+    def by_products(training, chosen, most=None):
+        found.append(("steps", most))
+        return steps(training, chosen, most)
+
+    def by_newton(training, chosen):
+        found.append(("newton", list(chosen)))
+        return newton(training, chosen)
+
+    monkeypatch.setattr(batch, "solve_by_products", by_products)
+    monkeypatch.setattr(batch, "_by_newton", by_newton)
+    return found
+
+
+def rows(m=200, n=110, classes=2, seed=3):
+    return make_classification(
+        m,
+        n,
+        n_informative=8,
+        n_redundant=0,
+        n_classes=classes,
+        n_clusters_per_class=1,
+        flip_y=0.05,
+        random_state=seed,
+    )
+
+
+def targets(m=250, n=200):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, n))
+    t = X[:, :10] @ rng.normal(size=10) + 0.3 * rng.normal(size=m)
+    return X, t / t.std()
+
+
+def most(m, n):
+    return int(n * n * (m + n / 1.5) / 1000)
+
+
+@pytest.mark.parametrize("machine", [LinearSVC(loss="hinge"), SVC(kernel="linear")])
+def test_steps_that_suffice_are_all(machine, asked):
+    X, y = rows()
+    machine.fit(X, y)
+    assert asked == [("steps", most(200, 110))]
+    assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
+
+
+@pytest.mark.parametrize(("few", "left"), [(1, [0, 1, 2, 3, 4]), (2500, [0, 1, 4])])
+def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypatch):
+    X, y = rows(classes=5)
+    options = {"loss": "hinge", "C": 100.0, "tol": 1e-6}
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training: 0)
+    alone = LinearSVC(**options).fit(X, y)
+    assert asked == [("newton", [0, 1, 2, 3, 4])]
+    asked.clear()
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training: few)
+    clf = LinearSVC(**options).fit(X, y)
+    assert clf.status_ == "solved"
+    assert asked == [("steps", few), ("newton", left)]
+    for k, (one, other) in enumerate(
+        zip(clf.solutions_, alone.solutions_, strict=True)
+    ):
+        gap = one.certificate.primal - other.certificate.dual
+        assert -1e-9 <= gap / one.certificate.primal <= 2e-6, k
+    np.testing.assert_allclose(
+        clf.coef_, alone.coef_, atol=5e-3 * np.abs(alone.coef_).max()
+    )
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "loss"),
+    [
+        (200, 99, "hinge"),  # fewer columns
+        (300, 119, "hinge"),  # too small a share
+        (601, 250, "hinge"),  # more rows
+        (200, 110, "squared_hinge"),
+    ],
+)
+def test_others_begin_by_newtons_method(m, n, loss, asked):
+    LinearSVC(loss=loss).fit(*rows(m, n))
+    assert [name for name, _ in asked] == ["newton"]
+
+
+def test_tubes_of_a_width_begin_by_steps(asked):
+    X, t = targets()
+    machine = LinearSVR(epsilon=0.1, C=0.01).fit(X, t)
+    assert asked == [("steps", most(250, 200))]
+    assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
+
+
+@pytest.mark.parametrize("case", ["narrow", "columns", "sizes", "squared"])
+def test_other_regressions_begin_by_newtons_method(case, asked):
+    X, t = targets(n=199 if case == "columns" else 200)
+    X[:, 3] *= 6.0 if case == "sizes" else 1.0
+    epsilon = 0.04 if case == "narrow" else 0.1
+    loss = "squared_epsilon_insensitive" if case == "squared" else "epsilon_insensitive"
+    LinearSVR(epsilon=epsilon, C=0.1, loss=loss).fit(X, t)
+    assert "newton" in [name for name, _ in asked]
+    assert not any(name == "steps" and number for name, number in asked)
+
+
+def test_columns_of_one_value_and_equal_targets_are_no_fault(asked):
+    X, t = targets()
+    X[:, :3] = 2.0
+    assert LinearSVR(epsilon=0.1).fit(X, t).status_ == "solved"
+    assert LinearSVR(epsilon=0.1).fit(np.ones_like(X), t).status_ == "solved"
+    assert LinearSVR(epsilon=0.1).fit(X, np.ones(len(t))).status_ == "solved"
