@@ -24,6 +24,7 @@ from widemargin.estimators.engine_choice import (
     refuse_named,
     small_enough,
     steps_before_newton,
+    steps_before_others,
     suits_descent,
     suits_gradients,
     suits_newton,
@@ -98,8 +99,12 @@ def _linear_batch(training: Training) -> Found:
     if visits or suits_gradients(training):
         found = dict(enumerate(_of_sparse(training, visits, starts)))
         chosen = [k for k, one in found.items() if one.status is Status.STALLED]
-    if chosen and may_take and suits_products(training, m):
+    if not (chosen and may_take):
+        return found
+    if suits_products(training, m):
         found |= numbered(solve_by_products(training, chosen))
+    elif most := steps_before_others(training):
+        found |= numbered(solve_by_products(training, chosen, most))
     return found
 
 

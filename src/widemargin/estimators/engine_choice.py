@@ -48,6 +48,11 @@ MOST_LINEAR = 600
 # some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE = 3_000, 0.5
+# Products of more dense rows, which all classes share, come before other solvers up to
+# so many rows; and up to so many times the columns of all problems, for so many steps a
+# row: the hinge, and the squared one, for which Newton's method takes less time where
+# classes overlap. (benchmarks/core/shared_products.py)
+MOST_SHARED, SHARED_BOUNDED, SHARED_SQUARED = 10_000, (4.0, 10), (0.8, 4)
 # Regressions with the squared loss, of which most rows are active: from so many rows on
 # with less than two columns a row Newton's method on the columns takes a few steps.
 # (300 x 300 and 500 x 400, C = 1, 100 and 1e4: 6 to 12 ms, not 7 to 150; 1,500 x 1,000
@@ -166,15 +171,20 @@ def _facts_of_sparse(training: Training) -> auto.Facts | None:
     """What the rules of "auto" need of few entries of sparse rows; None of others."""
     if training.tasks.are_pairs:  # pairs have rows of their own
         return None
-    rows, t = training.rows, len(training.tasks)
-    X: Any = rows.in_memory()
-    m, n = rows.shape
+    X: Any = training.rows.in_memory()
+    t = len(training.tasks)
     if not sparse.issparse(X) or (t == 1 and X.nnz > MOST_STORED_ALONE):
         return None
     vectors = _vectors_of(training)
     limit = np.inf if training.memory_limit is None else training.memory_limit
     if t * X.nnz + vectors > MOST_STORED or 8 * vectors > limit:
         return None
+    return _facts(training)
+
+
+def _facts(training: Training) -> auto.Facts:
+    """What the rules of "auto" need of problems of all rows, which are in memory."""
+    rows, (m, n) = training.rows, training.rows.shape
     is_class, (loss, intercept) = training.recipe.q is None, form(training)
     square = _mean_square(training) + (intercept != "none")
     kappa = float(np.mean(training.C)) * square
@@ -211,6 +221,23 @@ def suits_products(training: Training, m: int) -> bool:
         return True
     kappa = float(np.mean(training.C)) * _mean_square(training)
     return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY)
+
+
+def steps_before_others(training: Training) -> int:
+    """Pair steps on products of many dense rows, before other solvers; 0 for none.
+
+    Of classes against the rest, which share the products.
+    """
+    (m, n), t = training.rows.shape, len(training.tasks)
+    if training.tasks.are_pairs or training.recipe.q is not None:
+        return 0
+    dense = isinstance(training.rows.in_memory(), np.ndarray)
+    is_bounded = form(training)[0].is_bounded
+    share, steps = SHARED_BOUNDED if is_bounded else SHARED_SQUARED
+    fits = n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
+    if not (dense and fits) or _facts(training).descends:
+        return 0
+    return steps * m
 
 
 def is_allowed(
