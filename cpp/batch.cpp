@@ -193,7 +193,7 @@ class Problem {
 
   // Whether it has so few rows that its last digits take as long as the rest.
   bool is_tiny() const { return of_.m <= kExactly; }
-  // The same, or that they take less, if some steps suffice.
+  // The same, also of problems whose values cost little: there these digits have fewer steps.
   bool is_small() const {
     const auto& samples = of_.samples;
     const bool is_cheap = samples.is_given() || samples.form.kind == KernelKind::linear;

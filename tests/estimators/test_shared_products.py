@@ -96,4 +96,5 @@ def test_where_memory_has_no_room_others_solve(asked):
     X, y = data(620, 260, 3)
     clf = LinearSVC(memory_limit=2 * X.nbytes).fit(X, y)
     assert clf.status_ == "solved"
+    assert asked == [4 * 620]
     assert {one.solver for one in clf.solutions_} == {"active_set"}

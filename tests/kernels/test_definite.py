@@ -1,7 +1,5 @@
 """A kernel that is not positive semidefinite, though no pair of rows shows it."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from widemargin.kernels.definite import (
     is_indefinite,
     sample,
 )
+from widemargin.kernels.grouped import GroupedSamples
 from widemargin.solvers import CoreVector
 
 # Two and two are alike, the first and the third are not: its determinant is below 0.
@@ -33,7 +32,7 @@ def test_three_rows_show_what_no_two_of_them_do(scale):
     )
 
 
-@pytest.mark.parametrize("n", [3, 20, FEW + 1])
+@pytest.mark.parametrize("n", [3, 20, FEW])
 def test_several_matrices_at_once_are_as_one_by_one(n):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(40, n, n))
@@ -50,28 +49,30 @@ def test_several_matrices_at_once_are_as_one_by_one(n):
     assert found.tolist() == [*(least == -1e-2), False, False, True]
 
 
-@pytest.mark.parametrize("sizes", [[4] * 6, [3, 9, 5, 9, 3], [140, 150, 160]])
-@pytest.mark.parametrize("most", [1, 1 << 20])
-def test_pairs_are_seen_as_by_themselves(sizes, most, monkeypatch):
-    """Also where values are made for each pair (of many rows), and few at once."""
-    monkeypatch.setattr(grouped, "SEEN_VALUES", most)
+@pytest.mark.parametrize("sizes", [[4] * 6, [3, 9, 5, 9, 3], [30, 40, 9], [140, 150]])
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [("SEEN_VALUES", 1), ("SEEN_VALUES", 100), ("FEW_TOGETHER", 5), ("FEW", 12)],
+)
+def test_runs_are_seen_as_by_themselves(sizes, constant, value, monkeypatch):
+    """Also few at a time, and where values are made for each."""
+    monkeypatch.setattr(grouped, constant, value)
     rng = np.random.default_rng(1)
     y = np.repeat(np.arange(len(sizes)), sizes)
     X = rng.normal(size=(len(y), 2)) * (1.0 + y[:, np.newaxis])
-    kernel = {"kernel": "sigmoid", "gamma": 0.5, "coef0": 0.1}
-    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
-        clf = SVC(**kernel).fit(X, y)
+    samples = GroupedSamples(X, y, Kernel("sigmoid", gamma=0.5, coef0=0.1))
     K = np.tanh(0.5 * X @ X.T + 0.1)
-    pairs = itertools.combinations(range(len(sizes)), 2)
-    seen = []
-    for i, j in pairs:
-        own = np.flatnonzero((y == i) | (y == j))
-        own = own[sample(len(own))]
-        seen.append(is_indefinite(K[np.ix_(own, own)]))
-    assert any(seen)
-    convex = [one.is_convex for one in clf.solutions_]
-    # Others may have been seen to curve on the way.
-    assert not any(c and s for c, s in zip(convex, seen, strict=True))
+    runs = [np.flatnonzero(y == k) for k in range(len(sizes))]
+    runs += [np.sort(rng.permutation(len(y))[:count]) for count in sizes]
+    runs += [rows[:1] for rows in runs]
+    counts = np.array([len(rows) for rows in runs])
+    found = samples.show_indefinite(
+        np.concatenate(runs), np.cumsum(counts) - counts, counts
+    )
+    few = [rows[sample(len(rows))] for rows in runs]
+    expected = [is_indefinite(K[np.ix_(rows, rows)]) for rows in few]
+    assert found.tolist() == expected
+    assert 0 < sum(expected) < len(expected)
 
 
 def test_rounding_shows_nothing():

@@ -174,6 +174,12 @@ def test_rows_out_of_memory_are_not_descended():
     assert auto.choose(problem).solver.name == "augmented_lagrangian"
 
 
+def test_a_start_without_dual_variables_is_refused():
+    problem = random_problem(300, 10, 0.1)
+    with pytest.raises(TypeError, match="a Solution or a tuple"):
+        solve(problem, start=(None, np.zeros(10), 0.0))
+
+
 def test_the_seed_reaches_the_solver():
     problem = random_problem(300, 10, 0.1)
     assert auto.choose(problem, random_state=7).solver.random_state == 7

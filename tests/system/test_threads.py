@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 from scipy import sparse
-from sklearn.datasets import make_classification
+from sklearn.datasets import make_blobs, make_classification
 
 from widemargin import (
     SVC,
@@ -169,3 +169,35 @@ def test_vectors_of_many_columns_keep_one_core_busy(call):
 )
 def test_nothing_switches_the_gil_on():
     assert not sys._is_gil_enabled()
+
+
+def ends(call):
+    """Whether a call ends soon: what waits for a lock does so for good."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(60.0)
+    return not thread.is_alive()
+
+
+def four_classes():
+    return make_blobs(300, 10, centers=4, cluster_std=6.0, random_state=0)
+
+
+def test_paths_of_classes_whose_sweeps_are_shared_do_not_wait_for_each_other():
+    """Dual variables of a start are made by a sweep, in a thread of each class."""
+    X, y = four_classes()
+    options = {"solver": "coordinate_descent", "time_limit": 50.0}
+    found = []
+    assert ends(lambda: found.extend(linear_svc_path(X, y, Cs=[1e-3, 2e-3], **options)))
+    assert found[2].max() <= 1e-4
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_classes_of_centered_columns_do_not_wait_for_each_other(loss):
+    """Lengths of these columns are made by a sweep, in a thread of each class."""
+    X, y = four_classes()
+    X[:, 0] = 7.0
+    solver = "augmented_lagrangian" if loss == "hinge" else "active_set"
+    clf = LinearSVC(loss=loss, intercept="free", C=5e-3, time_limit=50.0, solver=solver)
+    assert ends(lambda: clf.fit(X, y))
+    assert clf.status_ == "solved"

@@ -99,13 +99,18 @@ def _linear_batch(training: Training) -> Found:
     if visits or suits_gradients(training):
         found = dict(enumerate(_of_sparse(training, visits, starts)))
         chosen = [k for k, one in found.items() if one.status is Status.STALLED]
-    if not (chosen and may_take):
+    if not (chosen and may_take) or _are_interrupted(found):
         return found
     if suits_products(training, m):
         found |= numbered(solve_by_products(training, chosen))
     elif most := steps_before_others(training):
         found |= numbered(solve_by_products(training, chosen, most))
     return found
+
+
+def _are_interrupted(found: dict[int, Solution]) -> bool:
+    """Whether Ctrl-C has ended one."""
+    return any(solution.status is Status.INTERRUPTED for solution in found.values())
 
 
 def _are_stalled(found: Sequence[Solution]) -> bool:
@@ -128,7 +133,7 @@ def solve_linear_pairs(training: Training) -> Found:
             if isinstance(products, Solutions) and products.columns.are_solved:
                 return products
             found = numbered(products)
-        if any(one.status is Status.INTERRUPTED for one in found.values()):
+        if _are_interrupted(found):
             return found
         for k in range(len(training.tasks)):
             if k in found and found[k].status is not Status.STALLED:
@@ -160,7 +165,7 @@ def _solve_pair(training: Training, k: int) -> Solution | None:
 def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Found:
     """The same of columns for Newton's method, after some pair steps if these may be.
 
-    They solve many problems of rows that are hardly more than the columns.
+    They solve many problems where rows are hardly more than the columns.
     """
     found: dict[int, Solution] = {}
     most = steps_before_newton(training) if may else 0
@@ -168,9 +173,10 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
         products = solve_by_products(training, chosen, most)
         if isinstance(products, Solutions) and not _are_stalled(products):
             return products
-        for k, one in numbered(products).items():
-            if one.status is not Status.STALLED:
-                found[k] = one
+        found = numbered(products)
+        if _are_interrupted(found):
+            return found
+        found = {k: one for k, one in found.items() if one.status is not Status.STALLED}
     left = [k for k in chosen if k not in found]
     others = _by_newton(training, left)
     return found if others is None else found | dict(zip(left, others, strict=True))

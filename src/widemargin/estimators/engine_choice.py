@@ -226,7 +226,7 @@ def suits_products(training: Training, m: int) -> bool:
 def steps_before_others(training: Training) -> int:
     """Pair steps on products of many dense rows, before other solvers; 0 for none.
 
-    Of classes against the rest, which share the products.
+    Of two classes, or of each against the rest: all problems share the products.
     """
     (m, n), t = training.rows.shape, len(training.tasks)
     if training.tasks.are_pairs or training.recipe.q is not None:

@@ -14,9 +14,10 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 # Rows that are looked at: 0.5 ms, where a fit of 1,000 given rows takes 6, and one
 # of 3,000 takes 40.
 SAMPLE = 200
-# Matrices of up to so many rows are factored all at once, in steps of NumPy: 780 of 20
-# rows in 4 ms, where calls of LAPACK take 40; 45 of 200 rows would take 160.
-FEW = 64
+# Parts of up to so many rows are factored all at once, in steps of NumPy: 780 of 20
+# rows in 4 ms, where calls of LAPACK take 40; 45 of 200 rows would take 160. Their
+# values are made at once, too, up to so many rows: 32 MB.
+FEW, FEW_TOGETHER = 64, 2_000
 # The least eigenvalue, in units of the largest value, that may be rounding: values of
 # users may be those of float32, whose rounding has norms of 3e-6 here.
 ROUNDING = 1e-5
@@ -34,11 +35,8 @@ def is_indefinite(K: NDArray[np.float64]) -> bool:
 
 
 def are_indefinite(K: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The same of several matrices (t, k, k): (t,)."""
+    """The same of several matrices of few rows (t, k, k): (t,)."""
     n = K.shape[1]
-    if len(K) == 1 or n > FEW:
-        with ONE_BLAS_THREAD:
-            return np.array([is_indefinite(one) for one in K])
     size = np.abs(K).max(axis=(1, 2), initial=0.0)
     told: NDArray[np.bool_] = (size > 0.0) & (size < np.inf)
     M = K[told] / size[told, np.newaxis, np.newaxis]

@@ -17,7 +17,13 @@ from scipy import sparse
 from widemargin import _core
 from widemargin.kernels.core_engine import TOGETHER, is_rough
 from widemargin.kernels.core_sums import SPARSE_MODEL, kernel_values
-from widemargin.kernels.definite import are_indefinite, sample
+from widemargin.kernels.definite import (
+    FEW,
+    FEW_TOGETHER,
+    are_indefinite,
+    is_indefinite,
+    sample,
+)
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.layout import WIDE, Layout
 from widemargin.kernels.packed import (
@@ -100,26 +106,28 @@ class Grouped(ABC):
     ) -> NDArray[np.bool_]:
         """Which runs of rows show, by a sample, that the kernel is indefinite: (t,).
 
-        Values that several runs need are made once.
+        Values that several short runs need are made once.
         """
         seen = np.zeros(len(begins), np.bool_)
         if not self.may_curve:
             return seen
-        alike = [np.flatnonzero(counts == one) for one in np.unique(counts)]
-        runs = [rows[begins[k, np.newaxis] + sample(counts[k[0]])] for k in alike]
-        every = np.unique(np.concatenate([some.ravel() for some in runs]))
-        pairs = sum(some.size * some.shape[1] for some in runs)
-        K = self.values(every) if len(every) ** 2 <= pairs else None
-        for which, some in zip(alike, runs, strict=True):
-            at_once = max(1, SEEN_VALUES // some.shape[1] ** 2) if K is not None else 1
-            for begin in range(0, len(some), at_once):
-                part = slice(begin, begin + at_once)
-                if K is None:
-                    found = self.values(some[begin])[np.newaxis]
-                else:
-                    own = np.searchsorted(every, some[part])
-                    found = K[own[:, :, np.newaxis], own[:, np.newaxis]]
-                seen[which[part]] = are_indefinite(found)
+        alone = counts > FEW
+        every = np.unique(joined_runs(rows, begins[~alone], counts[~alone]))
+        if len(every) > FEW_TOGETHER:
+            alone[:] = True
+        for k in np.flatnonzero(alone).tolist():
+            own = rows[begins[k] : begins[k] + counts[k]]
+            seen[k] = is_indefinite(self.values(own[sample(len(own))]))
+        if alone.all():
+            return seen
+        K = self.values(every)
+        for count in np.unique(counts[~alone]).tolist():
+            which = np.flatnonzero(~alone & (counts == count))
+            for part in np.array_split(which, -(-len(which) * count**2 // SEEN_VALUES)):
+                own = rows[begins[part, np.newaxis] + np.arange(count)]
+                own = np.searchsorted(every, own)
+                found = K[own[:, :, np.newaxis], own[:, np.newaxis]]
+                seen[part] = are_indefinite(found)
         return seen
 
     def __init__(self, group: NDArray[Any]) -> None:

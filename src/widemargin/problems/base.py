@@ -135,6 +135,7 @@ class Problem:
     mass: Any = None  # what the sum of alpha has to be
     proved_rho = 0.0  # the rho that the last upper bound is of, where there is a mass
     needed_labels: tuple[int, ...] = (1, -1)
+    _column_sizes: Vector | None = None  # of A, once they are asked for
 
     def __new__(  # noqa: D102
         cls,
@@ -197,7 +198,7 @@ class Problem:
     def view(self, rows: Rows) -> None:
         """Make these the kept rows, and fold labels and intercept into them."""
         kept = slice(None) if self.kept is None else self.kept
-        self.rows = rows
+        self.rows, self._column_sizes = rows, None
         y = self.y if isinstance(self.y, RowVector) else read_only(self.y)[kept]
         self.A = rows.signed(y, self.intercept != "none")
         vectors = {"C": self.C[kept]}

@@ -170,11 +170,14 @@ class LinearProblem(Problem):
         error = g.error(depth.additions + len(v))
         return self._certificate(v, losses, 0.0, sums, error, positive)
 
-    @functools.cached_property
+    @property
     def _sizes(self) -> Vector:
-        """Lengths of the columns of A."""
-        has = self.intercept != "none"
-        return rounding.column_sizes(*self.rows.moments, self.rows.shape[0], has)
+        """Lengths of the columns of A. A sweep, the first time, of centered rows."""
+        # Not functools.cached_property: see `Rows.moments`.
+        if self._column_sizes is None:
+            has, (m, _) = self.intercept != "none", self.rows.shape
+            self._column_sizes = rounding.column_sizes(*self.rows.moments, m, has)
+        return self._column_sizes
 
     @functools.cached_property
     def _weights(self) -> rounding.Weights:

@@ -430,6 +430,8 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     """
     if not isinstance(problem, Problem):
         Checker("solve").refuse("problem", "a Problem", problem)
+    if isinstance(start, tuple) and len(start) == 3 and start[0] is None:
+        Checker("solve").refuse("start", "a Solution or a tuple (alpha, w, b)", start)
     saved = Checkpoint.of(checkpoint, "solve")
     limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
     found = solve_within(problem, solver, limits, start=start)

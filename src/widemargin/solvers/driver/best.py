@@ -302,7 +302,7 @@ class Best(BestSoFar):
 
     @property
     def _feasible_source(self) -> Vector | None:
-        """The v that alpha belongs to, if any, where that is feasible as it is."""
+        """The v that alpha is made of, if any, where such an alpha is feasible."""
         return None if self._problem.intercept == "free" else self.source
 
     @property

@@ -1,6 +1,5 @@
 """Where a solver starts."""
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -30,7 +29,8 @@ class Start:
         """Whether alpha is `Problem.slopes` of v."""
         return callable(self.given)
 
-    @functools.cached_property
+    @property
     def alpha(self) -> Vector:
-        """The dual variables."""
+        """The dual variables; where v says them they are made by a sweep each time."""
+        # Not functools.cached_property: see `Rows.moments`.
         return self.given() if callable(self.given) else self.given
