@@ -129,7 +129,8 @@ class Lift:
         many times what they allow for the sums themselves.
         """
         problem = self.problem
-        if self.group is None or self.unit != 1.0 or self.shift != 0.0:
+        is_moved = self.center is not None or (self.unit, self.shift) != (1.0, 0.0)
+        if self.group is None or is_moved:
             state, bounds = problem.slopes(self.up(v))
             return problem.gather(state), bounds
         state, bounds = core.slopes(v)
