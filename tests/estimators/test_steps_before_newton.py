@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from widemargin import SVC, LinearSVC, LinearSVR
-from widemargin.estimators import batch
+from widemargin.estimators import batch, solving
+from widemargin.solution import Status
 
 
 @pytest.fixture
@@ -119,3 +120,26 @@ def test_columns_of_one_value_and_equal_targets_are_no_fault(asked):
     assert LinearSVR(epsilon=0.1).fit(X, t).status_ == "solved"
     assert LinearSVR(epsilon=0.1).fit(np.ones_like(X), t).status_ == "solved"
     assert LinearSVR(epsilon=0.1).fit(X, np.ones(len(t))).status_ == "solved"
+
+
+def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
+    """One problem is stalled, and another one interrupted."""
+    X, y = rows(classes=5)
+    steps = batch.solve_by_products
+
+    def interrupted(training, chosen, most=None):
+        found = list(steps(training, chosen, 2500))  # 0, 1 and 4 are stalled
+        found[2] = found[2].changed(status=Status.INTERRUPTED)
+        return dict(enumerate(found))
+
+    monkeypatch.setattr(batch, "solve_by_products", interrupted)
+    training = []
+    solve = batch.solve_linear_batch
+    monkeypatch.setattr(
+        solving, "solve_linear_batch", lambda t: training.append(solve(t)) or {}
+    )
+    LinearSVC(loss="hinge", C=100.0, tol=1e-6).fit(X, y)
+    assert "newton" not in [name for name, _ in asked]
+    ended = [training[0][k].status for k in range(5)]
+    assert ended[2] is Status.INTERRUPTED
+    assert ended.count(Status.STALLED) == 3
