@@ -8,7 +8,6 @@ OUTPUT/shared_products.txt.
 """
 
 import argparse
-import time
 import warnings
 from pathlib import Path
 from statistics import geometric_mean
@@ -16,11 +15,10 @@ from statistics import geometric_mean
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.core.steps_or_newton import classes
+from benchmarks.core.steps_or_newton import classes, times
 from benchmarks.datasets import find
 from benchmarks.environment import RESULTS, machine
 from widemargin import LinearSVC, load_svmlight
-from widemargin.estimators import batch
 
 CS = 0.01, 1.0, 100.0
 SHAPES = [(2000, 300, 10), (2000, 800, 3), (2500, 600, 10)]
@@ -65,20 +63,6 @@ def tasks(folder):
             yield f"sounds {m:,} x 617, 26", sounds(folder, m)
 
 
-def times(machine, data, rounds):
-    """Seconds without and with shared products."""
-    rule, found = batch.steps_before_others, [np.inf, np.inf]
-    try:
-        for turn in range(2 * rounds):
-            batch.steps_before_others = rule if turn % 2 else lambda training: 0
-            begin = time.perf_counter()
-            machine.fit(*data)
-            found[turn % 2] = min(found[turn % 2], time.perf_counter() - begin)
-    finally:
-        batch.steps_before_others = rule
-    return found
-
-
 def main():
     """Measure the tasks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -98,7 +82,8 @@ def main():
         for loss in ("squared_hinge", "hinge"):
             for C in CS:
                 fitted = LinearSVC(loss=loss, C=C, time_limit=10)
-                alone, both = times(fitted, data, options.rounds)
+                found = times(fitted, data, "steps_before_others", options.rounds)
+                alone, both = map(min, found)
                 ratios.append(both / alone)
                 cells.append(f"{alone:13.3f}{both:8.3f}{ratios[-1]:6.2f}")
         lines.append(f"{name:34}" + "".join(cells))

@@ -99,7 +99,8 @@ def main():
     for name, data, make in tasks():
         cells = []
         for C in CS:
-            newton, both = times(make(C), data, options.rounds)
+            found = times(make(C), data, "steps_before_newton", options.rounds + 1)
+            newton, both = (1e3 * median(seconds[1:]) for seconds in found)
             ratios.append(both / newton)
             cells.append(f"{newton:9.2f}{both:7.2f}{ratios[-1]:6.2f}")
         lines.append(f"{name:28}" + "".join(cells))
@@ -109,18 +110,18 @@ def main():
     (options.output / "steps_or_newton.txt").write_text("\n".join(lines) + "\n")
 
 
-def times(machine, data, rounds):
-    """Milliseconds without and with pair steps first."""
-    rule, found = batch.steps_before_newton, ([], [])
+def times(machine, data, name, rounds):
+    """Seconds of fits in turns: without a rule of `estimators.batch`, and with it."""
+    rule, found = getattr(batch, name), ([], [])
     try:
-        for turn in range(2 * (rounds + 1)):
-            batch.steps_before_newton = rule if turn % 2 else lambda training: 0
+        for turn in range(2 * rounds):
+            setattr(batch, name, rule if turn % 2 else lambda training: 0)
             begin = time.perf_counter()
             machine.fit(*data)
             found[turn % 2].append(time.perf_counter() - begin)
     finally:
-        batch.steps_before_newton = rule
-    return [1e3 * median(seconds[1:]) for seconds in found]
+        setattr(batch, name, rule)
+    return found
 
 
 if __name__ == "__main__":
