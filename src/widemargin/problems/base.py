@@ -104,6 +104,7 @@ class Problem:
     R : ndarray (k,)
         The diagonal of R: ones, and p for the intercept.
     shape : tuple (m, n) of all rows
+    has_equal_weights : bool, whether C was given as one number for all rows
     scale : float
         Floor of ``|P|`` in relative gaps: 1e-10 of the objective of v = 0, where q is
         not 1 and the optimum may be zero; with a mass and q = 0, 1e-10 of the largest
