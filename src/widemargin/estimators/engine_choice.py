@@ -94,7 +94,7 @@ ROUGH = (
 # and what a row costs beside. Clusters of 8,000 rows and 38 columns, 0.16 of 512, take
 # 0.4 of the time of working sets, and 16,000 0.85; 64,000 rows of two columns 0.3 to
 # 0.6 (`benchmarks/core/batch_limit.py`). Packed, an entry has 16 bytes.
-SHOWN, ROUGHLY = 512, 0.1
+SHOWN, FIRST, ROUGHLY = 512, 128, 0.1
 MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 64_000, 100_000, 8
 MOST_PACKED = 4_000_000
 # Rows up to which one problem of dense rows is solved here in any case, and entries: of
@@ -389,7 +389,8 @@ def _has_few_vectors(training: Training) -> bool:
     """Whether few rows are support vectors, as some rows show by theirs.
 
     The share of these is above that of all rows. Where it is small, pair steps are few,
-    and working sets take longer to begin.
+    and working sets take longer to begin. A quarter of these rows comes first: they
+    have hardly more support vectors than all of them.
     """
     (m, n), recipe = training.rows.shape, training.recipe
     kernel, other = recipe.kernel, recipe.q is not None or recipe.nu is not None
@@ -397,10 +398,21 @@ def _has_few_vectors(training: Training) -> bool:
         return False
     if m * n > MOST_PACKED:
         return False
-    J = sample(m, SHOWN)
+    most = SHOWN * min(FEW_VECTORS, MOST_PLACES / (m * (n + BESIDE)))
+    return m > SHOWN and all(
+        _vectors_of_some(training, rows) <= most for rows in (FIRST, SHOWN)
+    )
+
+
+def _vectors_of_some(training: Training, rows: int) -> float:
+    """Support vectors of some rows alone, about; infinite where that is not known.
+
+    None of the first rows, where a class is not among them: more may have both.
+    """
+    J = sample(training.rows.shape[0], rows)
     index = training.index[J]
-    if m <= SHOWN or not 0 < index.sum() < SHOWN:
-        return False
+    if not 0 < index.sum() < rows:
+        return 0.0 if rows == FIRST else np.inf
     some = dataclasses.replace(
         training.limited(tol=max(training.limits.tol, ROUGHLY)),
         rows=as_rows(training.rows.take(J), **training.rows.options),
@@ -410,10 +422,9 @@ def _has_few_vectors(training: Training) -> bool:
     try:
         found = numbered(solve_chosen(some, [0]) or {}).values()
     except ValueError:  # of a row without a finite value: all rows show its number
-        return False
+        return np.inf
     if any(one.status is Status.INTERRUPTED for one in found):
         training.callbacks.interrupt()
-        return False
+        return np.inf
     vectors = [one.extras["support_vectors"] for one in found]
-    share = min(vectors, default=SHOWN) / SHOWN
-    return share <= FEW_VECTORS and share * m * (n + BESIDE) <= MOST_PLACES
+    return min(vectors, default=np.inf)

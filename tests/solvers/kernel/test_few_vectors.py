@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 from widemargin import SVC
 from widemargin.estimators import batch_problems
-from widemargin.estimators.engine_choice import SHOWN
+from widemargin.estimators.engine_choice import FIRST, SHOWN
 from widemargin.kernels.definite import sample
 from widemargin.solution import Status
 
@@ -46,8 +46,35 @@ def test_no_press_of_ctrl_c_is_lost_while_some_rows_are_solved(monkeypatch):
     clf = SVC(C=10.0, gamma=1e-4)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(*clusters())
-    assert counts == [SHOWN]
+    assert counts == [FIRST]
     assert clf.status_ == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("spread", "rare", "looks"),
+    [
+        (1.0, None, [FIRST, SHOWN]),
+        (30.0, None, [FIRST]),  # these have more than all of them may have
+        (1.0, 0, [SHOWN]),  # these have one class only
+    ],
+)
+def test_a_quarter_of_some_rows_shows_that_many_are_support_vectors(
+    spread, rare, looks, monkeypatch
+):
+    X, y = make_blobs(ROWS, 200, centers=2, cluster_std=spread, random_state=5)
+    if rare is not None:
+        first, both = sample(ROWS, FIRST), sample(ROWS, SHOWN)
+        y[:] = 1 - rare
+        y[np.setdiff1d(both, first)[:3]] = rare
+    solve_many, counts = batch_problems.solve_many, []
+
+    def counted(problems, *args):
+        counts.append(len(problems.y))
+        return solve_many(problems, *args)
+
+    monkeypatch.setattr(batch_problems, "solve_many", counted)
+    SVC(C=10.0, gamma=1e-4).fit(X, y)
+    assert [count for count in counts if count < ROWS] == looks
 
 
 def test_a_row_without_a_finite_value_has_its_own_number():
