@@ -125,7 +125,13 @@ class KeptParts {
   std::int64_t evaluations() const { return evaluations_; }
   void count(std::int64_t others) { evaluations_ += others; }
 
-  // The parts `group` of some samples, all of one group.
+  // How many parts of a group may be made at once.
+  std::size_t at_once(std::size_t group) const {
+    const auto strips = samples_.groups.strip[group + 1] - samples_.groups.strip[group];
+    return pool_.size() / (static_cast<std::size_t>(strips) * kStrip);
+  }
+
+  // The parts `group` of so many samples, all of one group.
   void make(const std::size_t* samples, std::size_t count, std::size_t own, std::size_t group,
             Gathered<float>& rows) {
     const std::size_t begin = static_cast<std::size_t>(samples_.groups.strip[group]);

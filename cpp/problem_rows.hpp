@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "batch.hpp"
@@ -21,6 +23,8 @@ constexpr std::size_t kWide = 24;
 // Multiplications between two looks whether it is over, a millisecond or so; and what a value takes
 // beside those of its columns.
 constexpr std::size_t kLook = 1 << 23, kOfValue = 8;
+// Rows that a thread makes at once where they are foreseen: samples are then read once for all.
+constexpr std::size_t kForeseen = 48;
 
 // Rows of K by parts, which are kept for all problems.
 class ProblemRows {
@@ -72,6 +76,48 @@ class ProblemRows {
         flush();
       }
     }
+    return true;
+  }
+
+  // Make the rows of up to `most` that violate their conditions most, by all threads, where at
+  // least `least` do that have none: whether it has. Rows that steps ask for come few at a time.
+  bool foresee(std::size_t least, std::size_t most) {
+    auto rows = violating();
+    if (rows.size() < least) return false;
+    if (rows.size() > most) {
+      const auto nth = rows.begin() + static_cast<std::ptrdiff_t>(most);
+      const auto more = [&](const auto& a, const auto& b) { return a.second > b.second; };
+      std::nth_element(rows.begin(), nth, rows.end(), more);
+      rows.erase(nth, rows.end());
+      std::ranges::sort(rows);
+    }
+    struct Task {
+      std::size_t first, last, own;
+    };
+    std::vector<Task> tasks;
+    for (std::size_t own = 0, r = 0; own < of_.group.size(); ++own) {
+      const std::size_t first = r;
+      while (r < rows.size() && rows[r].first < of_.group_begin[own + 1]) ++r;
+      for (std::size_t k = first; k < r; k += kForeseen)
+        tasks.push_back({k, std::min(k + kForeseen, r), own});
+    }
+    turn_.crew.run(tasks.size(), [&](std::size_t t, bool) {
+      if (turn_.is_late()) return;
+      const auto [first, last, own] = tasks[t];
+      std::array<std::size_t, kForeseen> some;
+      Gathered<float> gathered;
+      for (const std::size_t id : of_.group) {
+        const std::size_t room = std::min(kForeseen, of_.kept.at_once(id));
+        std::size_t count = 0;
+        for (std::size_t k = first; k < last; ++k) {
+          if (!is_known(rows[k].first, id)) some[count++] = sample_of(rows[k].first, own);
+          if (count == 0 || (count < room && k + 1 < last)) continue;
+          of_.kept.make(some.data(), count, of_.group[own], id, gathered);
+          count = 0;
+        }
+      }
+    });
+    is_over_ = turn_.is_over();
     return true;
   }
 
@@ -134,6 +180,26 @@ class ProblemRows {
     if (work_ < kLook) return;
     work_ = 0;
     is_over_ = turn_.is_over();
+  }
+
+  // The positions without a row that violate their conditions, of two that a step would take, and
+  // by how much.
+  std::vector<std::pair<std::size_t, float>> violating() const {
+    const float *up = of_.room.data(), *down = up + of_.width;
+    float rise = 0, fall = 0;
+    if (of_.sums > 0) {
+      rise = fall = -std::numeric_limits<float>::infinity();
+      for (std::size_t p = 0; p < of_.width; ++p)
+        rise = std::max(rise, up[p] - of_.F[p]), fall = std::max(fall, down[p] + of_.F[p]);
+    }
+    const float middle = 0.5f * (rise - fall);
+    std::vector<std::pair<std::size_t, float>> found;
+    for (std::size_t g = 0; g < of_.group.size(); ++g)
+      for (std::size_t p = of_.group_begin[g]; p < of_.group_begin[g] + of_.group_count[g]; ++p) {
+        const float by = std::max(up[p] - of_.F[p] - middle, down[p] + of_.F[p] + middle);
+        if (by > 0 && !is_known(p, of_.group[g])) found.emplace_back(p, by);
+      }
+    return found;
   }
 
   bool is_known(std::size_t p, std::size_t id) const {

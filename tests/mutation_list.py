@@ -907,6 +907,20 @@ MUTATIONS = [
         BATCH,
     ),
     Mutation(
+        "foreseen rows: none by one thread",
+        "batch.cpp",
+        "limits.threads > 1 &&",
+        "limits.threads > 0 &&",
+        ("tests/solvers/kernel/test_foreseen_rows.py",),
+    ),
+    Mutation(
+        "foreseen rows: where there is room",
+        "batch.cpp",
+        "return left / (of_.width * sizeof(float)) >= most && rows_",
+        "return rows_",
+        ("tests/solvers/kernel/test_foreseen_rows.py",),
+    ),
+    Mutation(
         "many problems: no end without progress",
         "batch.cpp",
         "(is_last || !goes_on(unsolved)))",

@@ -1,8 +1,9 @@
 """Up to how many rows a problem is for the batch engine: `MOST_ROWS_ALONE`.
 
-Nested random rows of one binary problem each; clusters and moons have few support
-vectors (`FEW_VECTORS`), and what `auto` takes is said. Median seconds, by the clock and
-of the processor, of `SVC` by the batch engine, whatever the size, and by working sets
+And, of dense rows, up to how many entries: `MOST_DENSE`. Nested random rows of one
+binary problem each; clusters and moons have few support vectors (`FEW_VECTORS`), and
+what `auto` takes is said. Median seconds, by the clock and of the processor, of
+`SVC` by the batch engine, whatever the size, and by working sets
 (`solver="irwls"`), in turns. Who takes longer than the limit gets no more rows. Prints
 a table and writes OUTPUT/batch_limit.txt. Other work beside: trust the processor's.
 """
@@ -12,7 +13,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_classification, make_moons
 
 from benchmarks.core.constants import changed
 from benchmarks.environment import RESULTS, list_of, machine
@@ -29,11 +30,17 @@ def clusters(spread):
     return make_blobs(MOST, 38, centers=2, cluster_std=spread, random_state=5)
 
 
+def wide():
+    """Two classes of 200 columns, of which most rows are support vectors."""
+    return make_classification(MOST // 4, 200, n_informative=20, random_state=0)
+
+
 # Sets that are drawn, and their C and gamma.
 DRAWN = {
     "clusters": (lambda: clusters(1.0), Task(10.0, 1.5e-4)),
     "near clusters": (lambda: clusters(10.0), Task(10.0, 1.5e-4)),
     "moons": (lambda: make_moons(MOST, noise=0.1, random_state=0), Task(1.0, 1.0)),
+    "wide": (wide, Task(1.0, 2e-3)),
     "wide moons": (lambda: make_moons(MOST, noise=0.3, random_state=0), Task(1.0, 1.0)),
 }
 SETS = ("a9a", "ijcnn1", "mnist", *DRAWN)
@@ -109,7 +116,8 @@ def choice(X, y, task):
 def timed(X, y, task, solver, jobs):
     """Seconds of a fit by the clock and of the processor, its gap, who solved it."""
     model = SVC(C=task.C, gamma=task.gamma, tol=1e-3, solver=solver, n_jobs=jobs)
-    with changed({"MOST_ROWS": 10**9, "MOST_ROWS_ALONE": 10**9}, engine_choice):
+    names = ("MOST_ROWS", "MOST_ROWS_ALONE", "MOST_DENSE")
+    with changed(dict.fromkeys(names, 10**9), engine_choice):
         begin, cpu = time.perf_counter(), time.process_time()
         model.fit(X, y)
         wall, cpu = time.perf_counter() - begin, time.process_time() - cpu

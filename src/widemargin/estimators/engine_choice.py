@@ -98,8 +98,9 @@ SHOWN, FIRST, ROUGHLY = 512, 128, 0.1
 MOST_ROWS_OF_FEW, MOST_PLACES, BESIDE = 64_000, 100_000, 8
 MOST_PACKED = 4_000_000
 # Rows up to which one problem of dense rows is solved here in any case, and entries: of
-# mnist 2,000 and 4,000 rows take 1.8 and 2.2 times as long as by working sets
-# (`benchmarks/core/batch_limit.py`, two threads).
+# mnist 2,000 and 4,000 rows take 1.2 and 1.6 times as long as by working sets, of 200
+# columns without zeros 0.7 and 0.9 times (`benchmarks/core/batch_limit.py`, two
+# threads).
 LEAST_ALONE, MOST_DENSE = 1_000, 1_500_000
 
 

@@ -1,0 +1,113 @@
+"""Rows of K that all threads make for a problem alone before its steps ask for them."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from tests.cases.many import many, regression
+from tests.conftest import INTERCEPTS
+from widemargin import Kernel, _core
+from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.kernel.batch import solve_many
+
+ROWS, COLUMNS = 900, 80
+WIDE = Kernel("rbf", gamma=1.0 / COLUMNS)
+
+
+def rows(m=ROWS, n=COLUMNS):
+    """Rows of which many are support vectors, and two noisy classes of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, n))
+    return X, (X[:, 0] + rng.normal(size=m) > 0).astype(int)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """How many kernel values each call of the core has made."""
+    counts, solve_batch = [], _core.solve_batch
+
+    def counted(*args, **options):
+        found = solve_batch(*args, **options)
+        counts.append(found[0])
+        return found
+
+    monkeypatch.setattr(_core, "solve_batch", counted)
+    return counts
+
+
+def solved(problems, threads, memory=1 << 28, **limits):
+    (answer,) = solve_many(problems, Limits(**{"tol": 1e-4, **limits}), memory, threads)
+    return answer
+
+
+@pytest.mark.parametrize("simd", _core.simd_levels())
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("kind", ["hinge", "squared_hinge", "epsilon_insensitive"])
+def test_they_change_no_bit(kind, intercept, simd, made, monkeypatch):
+    monkeypatch.setattr(
+        _core, "solve_batch", functools.partial(_core.solve_batch, simd=simd)
+    )
+    X, group = rows()
+    if kind == "epsilon_insensitive":
+        problem = regression(X, X[:, 0] + 0.1 * X[:, 1], WIDE, intercept=intercept)
+    else:
+        problem = many(X, group, WIDE, loss=kind, intercept=intercept)
+    first, *others = [solved(problem, threads) for threads in (1, 2, 5)]
+    assert first.status == "solved"
+    for other in others:
+        assert first.w.tolist() == other.w.tolist()
+        assert (first.b, first.certificate) == (other.b, other.certificate)
+        assert first.extras["steps"] == other.extras["steps"]
+    assert made[1] == made[2] > made[0]  # not all of them were needed
+
+
+def test_none_are_made_where_few_rows_violate(made):
+    X, group = rows()
+    X[:, 0] += 60.0 * group  # far apart
+    problem = many(X, group, Kernel("rbf", gamma=1e-5), C=100.0)
+    assert [solved(problem, threads).status for threads in (1, 2)] == ["solved"] * 2
+    assert made[0] == made[1] < 0.2 * ROWS**2
+
+
+@pytest.mark.parametrize(("m", "n"), [(700, COLUMNS), (ROWS, 60)])
+def test_none_are_made_where_they_take_little_time(m, n, made):
+    X, group = rows(m, n)
+    problem = many(X, group, Kernel("rbf", gamma=1.0 / n))
+    for threads in (1, 2):
+        solved(problem, threads)
+    assert made[0] == made[1]
+
+
+def test_few_stored_entries_take_little_time(made):
+    X, group = rows()
+    X[np.random.default_rng(1).random(X.shape) < 0.8] = 0.0
+    for threads in (1, 2):
+        solved(many(X, group, WIDE), threads)
+    assert made[0] == made[1]
+
+
+def test_they_stay_within_their_memory(made):
+    X, group = rows()
+    enough, memory = 4 * ROWS**2, 500_000
+    for limit in (enough, memory):
+        answer = solved(many(X, group, WIDE), 2, limit)
+    assert answer.status == "stalled"
+    assert made[1] * 4 <= 1.2 * memory < made[0] * 4
+
+
+def test_none_are_made_when_the_time_is_over(made):
+    # A quarter of all rows takes any processor longer than a limit of nothing.
+    X, group = rows(2500, 4000)
+    limits = {"time_limit": 1.0}
+    problem = many(X, group, Kernel("rbf", gamma=1.0 / 4000))
+    (answer,) = solve_many(problem, late(**limits), 1 << 30, 2)
+    assert answer.status == "time_limit"
+    assert made[0] <= 0.1 * len(X) ** 2
+
+
+def late(**limits):
+    """Limits whose time is over."""
+    found = Limits(**limits)
+    found.clock.seconds = lambda: 2.0
+    return found
