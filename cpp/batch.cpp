@@ -82,10 +82,11 @@ constexpr std::size_t kPatientStepsExactly = 100;
 
 // Where rows of K are foreseen: rows of a problem alone, and entries of each, that are worth it;
 // the part of its rows after as many steps of which it is looked first; the part that is made at
-// most; and the steps after which it is looked again. Two threads take 0.65 to 0.9 of the time for
-// 2,000 to 3,500 rows of 100 to 800 columns, classifiers of which 0.2 to 0.9 are support vectors
-// and regressions, and 0.85 to 1.05 for 1,000. Looks after 64 steps take 1.05 to 1.2 times as long
-// where 0.2 to 0.3 are support vectors; one thread, or rows of 20 entries, up to 1.5 times.
+// most; and the steps after which it is looked again, while the gap is not looked at. Two threads
+// take 0.65 to 0.9 of the time for 2,000 to 3,500 rows of 100 to 800 columns, classifiers of which
+// 0.2 to 0.9 are support vectors and regressions, and 0.85 to 1.05 for 1,000. Looks after 64 steps
+// take 1.05 to 1.2 times as long where 0.2 to 0.3 are support vectors; one thread, or rows of 20
+// entries, up to 1.5 times.
 constexpr std::size_t kForeseenRows = 750, kForeseenEntries = 64;
 constexpr std::size_t kForeseenFirst = 16, kForeseenPart = 4;
 constexpr std::int64_t kForeseenSteps = 64;
@@ -254,20 +255,25 @@ class Problem {
       const bool is_first = steps_ + all.steps == 0;
       const auto first = static_cast<std::int64_t>(of_.m / kForeseenFirst);
       const auto few = foresees_ ? std::min(some, is_first ? first : kForeseenSteps) : some;
+      relaxation_.goes_on = all.steps > 0;
       const auto done = code_.pairs.made32(small_problem(), stop_, few);
       all = {all.steps + done.steps, all.negative + done.negative, done.violation};
       if (done.steps < few) break;
       some -= few;
       foresees_ = foresees_ && some > 0 && foresee(limits, is_first);
     }
+    relaxation_.goes_on = false;
     return all;
   }
-  // Whether enough of them violate, and there is room: half of all at first, for classifiers.
+  // Whether enough of them violate, half of all at first, for classifiers; and there is room for
+  // all rows of K, twice as much as they take, as memory is handed out in pieces: a limit ends the
+  // problem at the same step, whatever was foreseen.
   bool foresee(const BatchLimits& limits, bool is_first) {
     const std::size_t used = bytes(limits), left = limits.bytes - std::min(limits.bytes, used);
     const std::size_t most = of_.m / kForeseenPart;
     const std::size_t least = is_first && !of_.is_twofold ? of_.m / 2 : most / 4;
-    return left / (of_.width * sizeof(float)) >= most && rows_.foresee(least, most);
+    const std::size_t all = of_.width * of_.width * sizeof(float);
+    return left >= 2 * all && rows_.foresee(least, most);
   }
   bool may_foresee(const BatchLimits& limits) const {
     return of_.all.size() == 1 && limits.threads > 1 && of_.sums <= 1 && !of_.has_mass && !sets_ &&

@@ -202,7 +202,8 @@ class Steps {
       const double x = p_.x[i];
       free += p_.lower[i] < x && x < p_.upper[i] && !(kinked && x == 0);
     }
-    if (free < Relaxation::kManyFree) longest_ = Relaxation::kLongestOfFew;
+    if (const bool few = free < Relaxation::kManyFree; !p_.relaxation->goes_on)
+      p_.relaxation->longest = few ? Relaxation::kLongestOfFew : Relaxation::kLongest;
     for (std::size_t i = 0; i < p_.q; ++i)
       if (const Real size = absolute(p_.diagonal[i]); size > largest_) largest_ = size;
     for (std::size_t i = 1; i < p_.q; ++i) is_flat_ = is_flat_ && p_.diagonal[i] == p_.diagonal[0];
@@ -331,7 +332,7 @@ class Steps {
  private:
   // The factor of steps, and what it learns from one.
   double factor() const { return p_.relaxation->factor; }
-  void go(std::size_t i, signed char way) const { p_.relaxation->go(i, way, longest_); }
+  void go(std::size_t i, signed char way) const { p_.relaxation->go(i, way); }
 
   // How far x_i can rise or fall, to its bounds or to the kink.
   double top(std::size_t i) const { return kinked && p_.x[i] < 0 ? 0 : p_.upper[i]; }
@@ -517,7 +518,6 @@ class Steps {
   }
 
   const SmallProblem<Real, Rows>& p_;
-  double longest_ = Relaxation::kLongest;
   Real largest_ = 0;     // entry of the diagonal
   bool is_flat_ = true;  // whether all are equal
   // Where two sums are given, and each of two parts of the rows has one of them: which one.

@@ -48,8 +48,12 @@ struct Relaxation {
   static constexpr std::size_t kManyFree = 100;
   signed char* ways;  // of each variable the last one: 1 up, -1 down, 0 none
   double factor = 1;
+  // How long factors may be, by the variables that are free when steps begin; or as long as before,
+  // where these steps go on with others: the same ones then, however they are divided.
+  double longest = kLongest;
+  bool goes_on = false;
 
-  void go(std::size_t i, signed char way, double longest) {
+  void go(std::size_t i, signed char way) {
     const int turn = way * ways[i];
     factor += turn > 0 ? kLonger : turn < 0 ? -kShorter : 0.0;
     factor = factor > longest ? longest : factor < 1 ? 1.0 : factor;

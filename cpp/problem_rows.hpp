@@ -102,7 +102,6 @@ class ProblemRows {
         tasks.push_back({k, std::min(k + kForeseen, r), own});
     }
     turn_.crew.run(tasks.size(), [&](std::size_t t, bool) {
-      if (turn_.is_late()) return;
       const auto [first, last, own] = tasks[t];
       std::array<std::size_t, kForeseen> some;
       Gathered<float> gathered;

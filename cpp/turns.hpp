@@ -20,9 +20,10 @@ struct Turn {
   bool is_caller;
   Time::time_point until = Time::time_point::max();
 
-  bool is_over() const { return crew.stopped(is_caller) || is_late(); }
-  // May be asked by any thread.
-  bool is_late() const { return until != Time::time_point::max() && Time::now() >= until; }
+  bool is_over() const {
+    if (crew.stopped(is_caller)) return true;
+    return until != Time::time_point::max() && Time::now() >= until;
+  }
 };
 
 // The time of a fit, of which each problem has as much as its pairs of places are of all that are

@@ -914,9 +914,16 @@ MUTATIONS = [
         ("tests/solvers/kernel/test_foreseen_rows.py",),
     ),
     Mutation(
+        "foreseen rows: steps that are divided have the same factor",
+        "batch.cpp",
+        "relaxation_.goes_on = all.steps > 0;",
+        "relaxation_.goes_on = false;",
+        ("tests/solvers/kernel/test_foreseen_rows.py",),
+    ),
+    Mutation(
         "foreseen rows: where there is room",
         "batch.cpp",
-        "return left / (of_.width * sizeof(float)) >= most && rows_",
+        "return left >= 2 * all && rows_",
         "return rows_",
         ("tests/solvers/kernel/test_foreseen_rows.py",),
     ),

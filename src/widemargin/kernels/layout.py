@@ -223,6 +223,8 @@ def sparse_rows(Z: Matrix) -> sparse.csr_array:
     place, indptr = np.flatnonzero(present), np.zeros(m + 1, np.int64)
     np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
     columns = place - np.repeat(n * np.arange(m), np.diff(indptr))
+    if len(place) <= np.iinfo(np.int32).max:
+        columns, indptr = columns.astype(np.int32), indptr.astype(np.int32)
     return sparse.csr_array((Z.ravel()[place], columns, indptr), shape=(m, n))
 
 
