@@ -80,15 +80,10 @@ constexpr std::size_t kLeastPatience = 2000;
 // 141 of 177 others; 100 gives up 4 of these, 30 would 14, which working sets solve in as long.
 constexpr std::size_t kPatientStepsExactly = 100;
 
-// Where rows of K are foreseen: rows of a problem alone, and entries of each, that are worth it;
-// the part of its rows after as many steps of which it is looked first; the part that is made at
-// most; and the steps after which it is looked again, while the gap is not looked at. Two threads
-// take 0.65 to 0.9 of the time for 2,000 to 3,500 rows of 100 to 800 columns, classifiers of which
-// 0.2 to 0.9 are support vectors and regressions, and 0.85 to 1.05 for 1,000. Looks after 64 steps
-// take 1.05 to 1.2 times as long where 0.2 to 0.3 are support vectors; one thread, or rows of 20
-// entries, up to 1.5 times.
-constexpr std::size_t kForeseenRows = 750, kForeseenEntries = 64;
-constexpr std::size_t kForeseenFirst = 16, kForeseenPart = 4;
+// The part of the rows of a problem after as many steps of which it is looked whether rows of K are
+// to be foreseen; and the steps after which it is looked again, while the gap is not looked at. A
+// first look after 64 steps takes 1.05 to 1.2 times as long where few are support vectors.
+constexpr std::size_t kForeseenFirst = 16;
 constexpr std::int64_t kForeseenSteps = 64;
 
 // Where steps did not suffice for a problem, the one that follows it has this part of them.
@@ -162,7 +157,7 @@ class Problem {
     relaxation_.ways = of_.ways.data();
     narrow_.turn_off();
     if (WorkingSets::suit(of_, limits)) sets_.emplace(of_, code_, limits);
-    foresees_ = may_foresee(limits);
+    foresees_ = limits.threads > 1 && !sets_ && rows_.may_be_foreseen();
     may_narrow_ = !sets_ && of_.is_plain && of_.sums == 1 && !of_.all.squared && of_.m >= kLong;
     const std::size_t needed =
         limits.exactly ? limits.threads * ExactProblem::bytes(of_.m) : start_bytes();
@@ -265,28 +260,12 @@ class Problem {
     relaxation_.goes_on = false;
     return all;
   }
-  // Whether enough of them violate, half of all at first, for classifiers; and there is room for
-  // all rows of K, twice as much as they take, as memory is handed out in pieces: a limit ends the
-  // problem at the same step, whatever was foreseen.
+  // Whether there is room for all rows of K, twice as much as they take, as memory is handed out in
+  // pieces: a limit ends the problem at the same step, whatever was foreseen; and some were made.
   bool foresee(const BatchLimits& limits, bool is_first) {
     const std::size_t used = bytes(limits), left = limits.bytes - std::min(limits.bytes, used);
-    const std::size_t most = of_.m / kForeseenPart;
-    const std::size_t least = is_first && !of_.is_twofold ? of_.m / 2 : most / 4;
     const std::size_t all = of_.width * of_.width * sizeof(float);
-    return left >= 2 * all && rows_.foresee(least, most);
-  }
-  bool may_foresee(const BatchLimits& limits) const {
-    return of_.all.size() == 1 && limits.threads > 1 && of_.sums <= 1 && !of_.has_mass && !sets_ &&
-           !of_.samples.is_given() && of_.m >= kForeseenRows &&
-           entries_of_a_row() >= kForeseenEntries;
-  }
-  // Stored ones, on the average.
-  std::size_t entries_of_a_row() const {
-    const auto& batch = of_.samples.batch;
-    if (batch.begin == nullptr) return batch.n;
-    std::int64_t entries = 0;
-    for (std::size_t r = 0; r < batch.count; ++r) entries += batch.end[r] - batch.begin[r];
-    return static_cast<std::size_t>(entries) / batch.count;
+    return left >= 2 * all && rows_.foresee(is_first);
   }
 
   SmallProblem<float, MadeRows> small_problem() {
