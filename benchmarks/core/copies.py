@@ -1,7 +1,8 @@
 """What it takes to copy entries: CPU nanoseconds of an entry, with one thread.
 
-To pack samples for the kernel engine, dense and sparse (a tenth of the entries), and to
-copy the entries of a square block across its diagonal. The least of some runs.
+To pack samples for the kernel engine, dense and sparse (a tenth of the entries), to
+make dense rows of many zeros sparse, beside SciPy, and to copy the entries of a square
+block across its diagonal. The least of some runs.
 """
 
 import time
@@ -10,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import Kernel, _core
-from widemargin.kernels.layout import Layout
+from widemargin.kernels.layout import Layout, sparse_rows
 from widemargin.kernels.packed import Parts, Samples
 
 ROWS = 4096
@@ -31,6 +32,10 @@ def main():
                 Samples(layout, rows, index, Parts(ROWS, 1))
 
             print(f"pack {n:4} columns, {name:6} {each(pack, ROWS * n):6.2f} ns")
+        zeros = few.toarray()
+        for name, made in (("ours", sparse_rows), ("SciPy", sparse.csr_array)):
+            seconds = each(lambda made=made, rows=zeros: made(rows), zeros.size)
+            print(f"CSR  {n:4} columns, {name:6} {seconds:6.2f} ns")
     for q in (1024, 4096):
         K, half = rng.random((q, q)).astype(np.float32), q // 2
 

@@ -8,7 +8,7 @@ from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
 from widemargin.kernels import packed
 from widemargin.kernels.core_engine import CoreEngine
-from widemargin.kernels.layout import Layout
+from widemargin.kernels.layout import Layout, sparse_rows
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import Batches, Parts, Samples
 from widemargin.numerics import linalg
@@ -26,6 +26,24 @@ def stored(kind, m=300, n=20):
     if kind == "ones":
         X.data[:] = 1.0
     return X.toarray() + 3.0 if kind == "dense" else X
+
+
+@pytest.mark.parametrize("kind", ["few", "many", "dense"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+@pytest.mark.parametrize("order", ["C", "F", "parts"])
+def test_dense_rows_become_the_csr_array_that_scipy_makes(order, dtype, kind):
+    X = np.asarray(linalg.dense(10.0 * stored(kind))).astype(dtype)
+    X[17] = 0
+    X[3, 4] = -0.0
+    if dtype != np.int16:
+        X[5, :2] = np.nan, np.inf
+    Z = X[::2, ::-1] if order == "parts" else np.asarray(X, order=order)
+    found, expected = sparse_rows(Z), sparse.csr_array(Z)
+    assert found.shape == expected.shape
+    for name in ("data", "indices", "indptr"):
+        mine, theirs = getattr(found, name), getattr(expected, name)
+        assert mine.dtype == theirs.dtype
+        np.testing.assert_array_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("form", [FORM, LAPLACIAN], ids=["rbf", "laplacian"])
