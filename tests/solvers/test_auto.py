@@ -7,6 +7,7 @@ from scipy import sparse
 from tests.conftest import PROBLEMS
 from widemargin import LinearSVC, LinearSVR, Problem, as_rows, solve
 from widemargin.problems.regression import regression_problem
+from widemargin.solution import Step
 from widemargin.solvers import (
     AugmentedLagrangian,
     CoordinateDescent,
@@ -39,7 +40,8 @@ def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):
         ((300, 10), 0.1, "squared_hinge", "penalized", "active_set"),
         ((300, 10), 10.0, "squared_hinge", "free", "active_set"),
         ((60, 600), 0.5, "squared_hinge", "penalized", "coordinate_descent"),
-        ((60, 600), 5.0, "squared_hinge", "penalized", "active_set"),
+        ((60, 600), 5.0, "squared_hinge", "penalized", "coordinate_descent"),
+        ((60, 600), 5e4, "squared_hinge", "penalized", "active_set"),
         ((50, 2000), 1.0, "squared_hinge", "penalized", "coordinate_descent"),
         ((50, 2000), 1.0, "squared_hinge", "free", "coordinate_descent"),
     ],
@@ -76,7 +78,8 @@ def test_sparse_rows_of_some_hundred_columns(loss, n, kappa, descends):
     chosen = auto.choose(Problem(X, y, C=C, loss=loss)).solver
     assert (chosen.name == "coordinate_descent") == descends
     dense = auto.choose(Problem(X.toarray() + 1e-9, y, C=C, loss=loss)).solver
-    assert dense.name != "coordinate_descent"
+    few = loss == "squared_hinge" and 600 * kappa <= n * n
+    assert (dense.name == "coordinate_descent") == few
 
 
 def test_tall_sparse_rows_of_some_hundred_columns():
@@ -151,6 +154,84 @@ def test_descent_gives_up_where_many_visits_are_left():
     assert (solution.status, solution.solver) == ("solved", "active_set")
     spent = [step.details.get("updates", 0.0) for step in solution.trace]
     assert 0.0 < max(spent) < auto.SQUARED_UPDATES
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "share", "kind", "descends"),
+    [
+        (600, 150, 0.9, "classes", True),
+        (600, 150, 1.1, "classes", False),
+        (600, 150, 0.9, "targets", True),  # of twice as many rows
+        (600, 150, 1.1, "targets", False),
+        (5_000, 150, 0.9, "classes", True),
+        (600, 100, 0.1, "classes", False),
+        (60_000, 600, 0.16, "classes", True),  # kappa 0.96, as of many columns
+    ],
+)
+def test_dense_rows_of_more_than_a_hundred_columns(m, n, share, kind, descends):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(m, n))
+    t = np.where(np.arange(m) % 2, 1.0, -1.0)
+
+    def made(C):
+        if kind == "classes":
+            return Problem(X, t, C, "squared_hinge", "free")
+        return regression_problem(X, t, C, 0.1, "squared_hinge", "free")
+
+    copies = 1 if kind == "classes" else 2
+    problem = made(share * n * n / (copies * m) / made(1.0).kappa)
+    choice = auto.choose(problem)
+    assert (choice.solver.name == "coordinate_descent") == descends
+    if descends:
+        enough, left = choice.reserves[0].enough, 0.1 * n
+        here = Step(0, 1.0, 0.0, 0.0, m, {"updates": 0.05 * n, "left": left})
+        assert not enough(here)
+        here.details["updates"] = 0.11 * n
+        assert enough(here)
+
+
+def heavy_tails(m, n):
+    """Columns of heavy tails, and a target that is linear in them, without noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_t(3, size=(m, n))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    t = X @ rng.normal(size=n)
+    return X, t / t.std()
+
+
+@pytest.mark.parametrize(
+    ("loss", "constant", "solver"),
+    [
+        ("squared_epsilon_insensitive", "LEAST_SQUARED_SWEEPS", "active_set"),
+        ("epsilon_insensitive", "LEAST_SWEEPS", "augmented_lagrangian"),
+    ],
+)
+def test_an_interior_point_goes_on_where_newtons_method_is_far_off(
+    loss, constant, solver, monkeypatch
+):
+    X, t = heavy_tails(700, 270)
+    machine = LinearSVR(C=1000.0, epsilon=0.1, loss=loss)
+    found = machine.fit(X, t).solution_
+    assert (found.status, found.solver) == ("solved", "interior_point")
+    assert found.reason.startswith(f"after {solver} got no further")
+    assert found.trace[-1].sweeps < 200
+    monkeypatch.setattr(auto, constant, np.inf)
+    assert machine.fit(X, t).solution_.trace[-1].sweeps > 400
+
+
+def test_newtons_method_that_is_near_goes_on():
+    problem = random_problem(2000, 300, 10.0, "squared_hinge")
+    facts = auto.Facts.of(problem, 1e-4)
+    enough = auto.choose(problem).reserves[-1].enough
+    far, near = (Step(9, 1.0, dual, 0.0, 2000) for dual in (-0.1, 0.1))
+    for sweeps, done in ((44, False), (45, True)):
+        far.sweeps = near.sweeps = sweeps
+        assert (enough(far), enough(near)) == (done, False)
+    near.sweeps = 10_000
+    assert not enough(near)
+    sparse_rows = facts._replace(density=0.1)
+    far.sweeps = 10_000
+    assert not auto._for_unbounded(sparse_rows).reserves[-1].enough(far)
 
 
 def test_kappa_is_that_of_the_rows():

@@ -158,8 +158,7 @@ def _solve_pair(training: Training, k: int) -> Solution | None:
     own: Any = training.chosen(k)
     weights = C[own] if np.ndim(C) else np.full(m, float(C))
     y = training.signs(k)[np.newaxis].astype(np.float64)
-    solutions = _newton(training, training.rows.take(own), y, weights)
-    return None if solutions is None else solutions[0]
+    return _newton(training, training.rows.take(own), y, weights)[0]
 
 
 def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Found:
@@ -177,19 +176,18 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
         if _are_interrupted(found):
             return found
         found = {k: one for k, one in found.items() if one.status is not Status.STALLED}
-    left = [k for k in chosen if k not in found]
-    others = _by_newton(training, left)
-    return found if others is None else found | dict(zip(left, others, strict=True))
+    return found | _by_newton(training, [k for k in chosen if k not in found])
 
 
-def _by_newton(training: Training, chosen: list[int]) -> list[Solution] | None:
-    """The same by Newton's method on the columns."""
+def _by_newton(training: Training, chosen: list[int]) -> dict[int, Solution]:
+    """The same by Newton's method on the columns; some may be stalled."""
     rows, m = training.rows, training.rows.shape[0]
     if not has_room(training, m, len(chosen)):
-        return None
+        return {}
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     y, C = _labels_and_weights(training)
-    return _newton(training, rows.in_memory(), y[chosen], C)
+    solutions = _newton(training, rows.in_memory(), y[chosen], C)
+    return dict(zip(chosen, solutions, strict=True))
 
 
 def _of_sparse(training: Training, visits: float, starts: Any) -> list[Solution]:
@@ -214,11 +212,10 @@ def _labels_and_weights(training: Training) -> tuple[Vector, Vector]:
     return y, np.broadcast_to(np.asarray(training.C, np.float64), m)
 
 
-def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution] | None:
-    """The same of labels y (t, m) of rows X; None where one is stalled."""
+def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution]:
+    """The same of labels y (t, m) of rows X; some may be stalled."""
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
-    found = _solve_many(training, X, y, C)
-    return None if _are_stalled(found) else found
+    return _solve_many(training, X, y, C)
 
 
 def _solve_many(

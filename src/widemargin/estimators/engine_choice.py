@@ -54,6 +54,11 @@ MOST_WIDE, WIDE_SHARE = 3_000, 0.5
 # classes overlap. (benchmarks/core/shared_products.py: 0.01 to 1.1 of the time where
 # steps suffice, up to 1.46 where not; with 10 steps of the squared one up to 2.9.)
 MOST_SHARED, SHARED_BOUNDED, SHARED_SQUARED = 10_000, (4.0, 10), (0.8, 4)
+# Descent comes in their place with the squared loss where this many times the problems
+# and their mean C |x|^2 is at most the rows: what its visits cost beside the products.
+# (mnist and isolet, 1,000 to 6,000 rows, C from 0.001 to 1: up to 4 times as fast on
+# either side, with 50; others: benchmarks/core/dense_linear.py.)
+SHARED_VISITS = 50
 # Regressions with the squared loss, of which most rows are active: from so many rows on
 # with less than two columns a row Newton's method on the columns takes a few steps.
 # (300 x 300 and 500 x 400, C = 1, 100 and 1e4: 6 to 12 ms, not 7 to 150; 1,500 x 1,000
@@ -236,10 +241,11 @@ def steps_before_others(training: Training) -> int:
     dense = isinstance(training.rows.in_memory(), np.ndarray)
     is_bounded = form(training)[0].is_bounded
     share, steps = SHARED_BOUNDED if is_bounded else SHARED_SQUARED
-    fits = n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
-    if not (dense and fits) or _facts(training).descends:
+    if not dense or n <= MOST_COLUMNS or m > min(MOST_SHARED, share * t * n):
         return 0
-    return steps * m
+    facts = _facts(training)
+    descends = facts.descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m)
+    return 0 if descends else steps * m
 
 
 def is_allowed(

@@ -196,7 +196,7 @@ def _joined(first: Solution, then: Solution) -> Solution:
 def _is_start(training: Training, solution: Solution) -> bool:
     """Whether to go on from an answer: in the nu form zero is none."""
     bounds = solution.certificate
-    if bounds.relative_gap <= GOOD_START or auto.has_descended(solution):
+    if bounds.relative_gap <= GOOD_START or auto.has_given_up(solution):
         return True
     return training.recipe.nu is not None and bool(np.isfinite(bounds.dual))
 

@@ -22,8 +22,10 @@ from widemargin.solvers.kernel.budget import Budget
 from widemargin.solvers.kernel.core_vector import CoreVector
 from widemargin.solvers.kernel.frank_wolfe import FrankWolfe
 from widemargin.solvers.kernel.irwls import IRWLS
+from widemargin.solvers.linear import batch as linear_batch
 from widemargin.solvers.linear.active_set import ActiveSet
 from widemargin.solvers.linear.augmented_lagrangian import AugmentedLagrangian
+from widemargin.solvers.linear.batch import NEWTON_STEPS, UPDATES
 from widemargin.solvers.linear.coordinate_descent import CoordinateDescent
 from widemargin.solvers.linear.interior_point import InteriorPoint
 
@@ -38,6 +40,11 @@ DENSE, DENSE_ORDER = 0.25, 4000
 # fewer Newton's method is, whatever C is): from benchmarks/linear/rules.py.
 DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
+# The same for the squared loss and dense rows of more columns than the first number, in
+# n^2 / m, which is what a step of Newton's method costs beside a visit of all rows; and
+# after how many visits, in n, descent gives up. (benchmarks/core/dense_linear.py. Of 10
+# to 100 columns, with a border of 0.5, up to 6 times as long.)
+DENSE_COLUMNS, SQUARED_DENSE, DENSE_UPDATES = 100, 1.0, 0.2
 # The same for wide sparse rows, and for targets with the squared loss where samples are
 # more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py;
 # 1, 2, 8 and 16: 0.9 to 1.1, 16 1.3 of the time, benchmarks/core/untuned.py).
@@ -78,6 +85,13 @@ DESCENT_ROWS = 2500
 # the augmented Lagrangian does. (30 and 300: 0.96 to 1.02 of the time; 130: 0.94 to
 # 1.3, 1200: 0.95 to 1.04, benchmarks/core/untuned.py.)
 MOST_UPDATES, MOST_SWEEPS = 100.0, 400
+# Sweeps after which an interior point goes on from Newton's methods of the bounded and
+# the squared loss if their dual objective is below that of zero: so many rows pass to
+# and fro then that most others need 100 to 500 steps, an interior point 10 to 40.
+# (benchmarks/core/dense_linear.py; of 24 problems with the squared loss that take
+# more than 12 steps the time is 0.51 times as long, 0.08 to 1.6, with 60 0.53, with 90
+# 0.58.)
+LEAST_SWEEPS, LEAST_SQUARED_SWEEPS = 90, 45
 # The same visits for the squared hinge. (15, 25, 40, 100: 1.29, 1.20, 0.99, 1.09 of the
 # time; `documents`, Reuters and scattered entries, targets and classes, C from 3 to
 # 1000, gaps of 1e-2 and 1e-4; with 40 rough answers take up to 1.5 times as long.)
@@ -225,8 +239,9 @@ class Facts(NamedTuple):
             return max(WIDE_UPDATES, INSIDE_VISITS * self.factor_cost)
         if self.is_bounded:
             return WIDE_UPDATES if self.n > WIDE or self.is_sparse else MOST_UPDATES
-        least = SPARSE_UPDATES * math.sqrt(self.kappa) if self.is_sparse else 0.0
-        return max(SQUARED_UPDATES, least)
+        if not self.is_sparse:
+            return DENSE_UPDATES * min(self.n, WIDE)
+        return max(SQUARED_UPDATES, SPARSE_UPDATES * math.sqrt(self.kappa))
 
     @property
     def size(self) -> str:
@@ -250,8 +265,7 @@ def _for_bounded(facts: Facts) -> ChosenSolver:
     reason = (
         "Newton's method on the rows near the margin needs few sweeps, whatever C is"
     )
-    enough = _after_sweeps(WIDE_SWEEPS if n > WIDE else MOST_SWEEPS)
-    reserves: tuple[Reserve, ...] = (Reserve(last, enough),)
+    reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps(facts)),)
     if n > WIDE and facts.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
@@ -287,15 +301,17 @@ def _for_sparse(facts: Facts, tall: float) -> float:
 
 def _for_unbounded(facts: Facts) -> ChosenSolver:
     n, kappa, newton = facts.n, facts.kappa, ActiveSet()
-    last = Reserve(InteriorPoint(), _never)
-    most = SQUARED_WIDE if n > WIDE else SQUARED_MANY
+    last = Reserve(InteriorPoint(), _after_sweeps(facts))
+    most = SQUARED_WIDE if n > WIDE else SQUARED_MANY if n > MANY else 0.0
+    if DENSE_COLUMNS < n <= WIDE and facts.density > DENSE:
+        most = max(most, SQUARED_DENSE * n * n / facts.m)
     if facts.is_sparse:
         samples, is_target = facts.samples, not facts.is_class
         most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
         if samples >= SQUARED_ROWS * n:
             few = n <= MANY and is_target
             most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
-    if (n > MANY or facts.is_sparse) and kappa <= most and facts.is_in_memory:
+    if kappa <= most and facts.is_in_memory:
         reserves = (Reserve(newton, _before_updates(facts.visits)), last)
         return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
     reason = "because Newton's method on the active rows takes few sweeps"
@@ -319,11 +335,31 @@ def _small(facts: Facts, most: float) -> str:
     )
 
 
-def has_descended(start: Any) -> bool:
-    """Whether a start is where coordinate descent of the batch solver gave up."""
+def has_given_up(start: Any) -> bool:
+    """Whether a start is where the batch solver's methods for a problem gave up."""
+    return _given_up_by(start) is not None
+
+
+def _given_up_by(start: Any) -> str | None:
+    """What counts how far the batch solver got until it gave up, if it has."""
     if not isinstance(start, Solution) or start.status is not Status.STALLED:
-        return False
-    return start.solver == batch.NAME and "updates" in start.extras
+        return None
+    if start.solver != batch.NAME:
+        return None
+    if start.extras.get(NEWTON_STEPS, 0.0) >= linear_batch.MOST_STEPS:
+        return NEWTON_STEPS
+    return UPDATES if UPDATES in start.extras else None
+
+
+def _without_given_up(plan: ChosenSolver, start: Any) -> ChosenSolver:
+    """A plan less what the batch solver has tried already."""
+    by = _given_up_by(start)
+    if by == UPDATES and isinstance(plan.solver, CoordinateDescent):
+        return plan.next
+    if by == NEWTON_STEPS and plan.reserves:
+        reason = "because Newton's method got no further"
+        return ChosenSolver(InteriorPoint(), reason)
+    return plan
 
 
 def _chosen(problem: Problem, tol: float) -> ChosenSolver:
@@ -346,8 +382,17 @@ def _before_updates(most: float) -> Callable[[Step], bool]:
     return lambda step: step.details["updates"] + step.details["left"] >= most
 
 
-def _after_sweeps(most: int) -> Callable[[Step], bool]:
-    return lambda step: step.sweeps >= most
+def _after_sweeps(facts: Facts) -> Callable[[Step], bool]:
+    """After so many sweeps; of dense rows after fewer, with a D below that of zero."""
+    most, least = math.inf, LEAST_SQUARED_SWEEPS
+    if facts.is_bounded:
+        most = WIDE_SWEEPS if facts.n > WIDE else MOST_SWEEPS
+        least = LEAST_SWEEPS
+    if facts.is_sparse or min(facts.samples, facts.n) > DENSE_ORDER:
+        return lambda step: step.sweeps >= most
+    return lambda step: (
+        step.sweeps >= most or (step.sweeps >= least and step.dual < 0.0)
+    )
 
 
 def _seeded(solver: Solver, random_state: Any) -> Solver:
@@ -457,6 +502,5 @@ def solve_within(
         pick = functools.partial(choose, **options)
         return solve_hard(problem, pick, limits, start=start, names=names)
     plan = choose(problem, solver, random_state, tol=limits.tol)
-    if has_descended(start) and isinstance(plan.solver, CoordinateDescent):
-        plan = plan.next
+    plan = _without_given_up(plan, start)
     return run(problem, plan, limits, start=start, names=names)

@@ -115,7 +115,9 @@ def test_digits_that_rounding_does_not_allow_end_soon():
     many = ManyLinearProblems(X, signs, C, LOSSES["hinge"], "free")
     [one] = solve_many_linear(many, Limits(tol=1e-3), 1, to_digits=True)
     assert one.status is Status.SOLVED
-    assert one.extras["steps"] < 100  # it was 300, and then 19 from the beginning
+    assert (
+        one.extras["newton_steps"] < 100
+    )  # it was 300, and then 19 from the beginning
 
 
 def test_arrays_that_do_not_fit_are_refused():
@@ -189,7 +191,25 @@ def test_what_it_does_not_solve_goes_on_elsewhere(monkeypatch):
     monkeypatch.setattr("widemargin.solvers.linear.batch.MOST_STEPS", 1)
     clf = LinearSVC(tol=1e-6).fit(X, y)
     assert clf.status_ == "solved"
-    assert clf.solution_.solver == "active_set"
+    assert clf.solution_.solver == "interior_point"
+    told = "after batch got no further (because Newton's method got no further)"
+    assert LinearSVC(tol=1e-6, solver="batch").fit(X, y).solution_.reason == told
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_classes_that_it_solves_are_solved_once(monkeypatch, loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 20)), rng.integers(3, size=150)
+    X[y == 2] += 5.0
+    clf = LinearSVC(C=10.0, loss=loss, tol=1e-6)
+    steps = [int(one.extras["newton_steps"]) for one in clf.fit(X, y).solutions_]
+    most = max(steps) - 1
+    monkeypatch.setattr("widemargin.solvers.linear.batch.MOST_STEPS", most)
+    found = clf.fit(X, y).solutions_
+    expected = ["batch" if count <= most else "interior_point" for count in steps]
+    assert {"batch", "interior_point"} == set(expected)
+    assert [one.solver for one in found] == expected
+    assert all(one.status == "solved" for one in found)
 
 
 def test_not_a_number_is_refused():

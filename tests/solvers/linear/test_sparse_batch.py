@@ -260,7 +260,7 @@ class TestEstimators:
             found = model.fit(X, y)
             assert found.solution_.solver == "batch"
             assert found.dual_gap_ <= model.tol
-            assert 2 <= found.solution_.extras["steps"] <= 30
+            assert 2 <= found.solution_.extras["newton_steps"] <= 30
 
     def test_descent_that_gives_up_leaves_the_squared_loss_to_them(self, monkeypatch):
         X, target = rows(m=900, n=600)
@@ -268,7 +268,7 @@ class TestEstimators:
         monkeypatch.setattr(auto, "SPARSE_UPDATES", 0.0)
         found = LinearSVC(C=10.0).fit(X, np.digitize(target, [-0.3, 0.3]))
         assert {one.solver for one in found.solutions_} == {"batch"}
-        assert all("steps" in one.extras for one in found.solutions_)
+        assert all("newton_steps" in one.extras for one in found.solutions_)
         assert found.dual_gap_ <= found.tol
 
     def test_weights_of_zero_are_left_out(self):
