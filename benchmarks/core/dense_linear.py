@@ -37,14 +37,14 @@ PATIENCE, MOST_ENTRIES = 6.0, 4_000_000
 OTHERS = {
     "descent": (
         {"SQUARED_DENSE": 0.0},
-        {"SQUARED_DENSE": 0.5},
-        {"SQUARED_DENSE": 2.0},
+        {"SQUARED_DENSE": 1.0},
+        {"SQUARED_DENSE": 5.0},
         {"DENSE_UPDATES": 0.1},
         {"DENSE_UPDATES": 0.3},
     ),
     "squared": tuple({"LEAST_SQUARED_SWEEPS": k} for k in (math.inf, 30, 60, 90)),
-    "bounded": tuple({"LEAST_SWEEPS": k} for k in (math.inf, 60, 130)),
-    "core": tuple({"MOST_STEPS": k} for k in (100, 1000)),
+    "bounded": tuple({"LEAST_SWEEPS": k} for k in (math.inf, 45, 90)),
+    "core": tuple({"MOST_STEPS": k} for k in (100, 600)),
     "classes": tuple({"SHARED_VISITS": k} for k in (math.inf, 20, 100)),
 }
 

@@ -334,11 +334,12 @@ def _size_hindrance(training: Training) -> str | None:
 
 def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
-    if sparse.issparse(training.rows.in_memory()):
+    rows = training.rows
+    if sparse.issparse(rows.in_memory()) and rows.density <= auto.DENSE:
         return MOST_SPARSE
     if len(training.tasks) == 1 or training.tasks.are_pairs:
         return MOST_ENTRIES_ALONE
-    threads = n_threads(training.rows.options.get("n_jobs"))
+    threads = n_threads(rows.options.get("n_jobs"))
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
 
 

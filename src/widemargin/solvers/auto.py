@@ -44,7 +44,7 @@ SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # n^2 / m, which is what a step of Newton's method costs beside a visit of all rows; and
 # after how many visits, in n, descent gives up. (benchmarks/core/dense_linear.py. Of 10
 # to 100 columns, with a border of 0.5, up to 6 times as long.)
-DENSE_COLUMNS, SQUARED_DENSE, DENSE_UPDATES = 100, 1.0, 0.2
+DENSE_COLUMNS, SQUARED_DENSE, DENSE_UPDATES = 100, 2.0, 0.2
 # The same for wide sparse rows, and for targets with the squared loss where samples are
 # more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py;
 # 1, 2, 8 and 16: 0.9 to 1.1, 16 1.3 of the time, benchmarks/core/untuned.py).
@@ -88,10 +88,9 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 # Sweeps after which an interior point goes on from Newton's methods of the bounded and
 # the squared loss if their dual objective is below that of zero: so many rows pass to
 # and fro then that most others need 100 to 500 steps, an interior point 10 to 40.
-# (benchmarks/core/dense_linear.py; of 24 problems with the squared loss that take
-# more than 12 steps the time is 0.51 times as long, 0.08 to 1.6, with 60 0.53, with 90
-# 0.58.)
-LEAST_SWEEPS, LEAST_SQUARED_SWEEPS = 90, 45
+# (benchmarks/core/dense_linear.py; with 30 of the squared loss 0.92 of the time, but
+# twice as long where few columns need 12 cheap steps.)
+LEAST_SWEEPS, LEAST_SQUARED_SWEEPS = 60, 45
 # The same visits for the squared hinge. (15, 25, 40, 100: 1.29, 1.20, 0.99, 1.09 of the
 # time; `documents`, Reuters and scattered entries, targets and classes, C from 3 to
 # 1000, gaps of 1e-2 and 1e-4; with 40 rough answers take up to 1.5 times as long.)

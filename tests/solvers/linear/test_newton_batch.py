@@ -212,6 +212,14 @@ def test_classes_that_it_solves_are_solved_once(monkeypatch, loss):
     assert all(one.status == "solved" for one in found)
 
 
+@pytest.mark.parametrize(("density", "solver"), [(0.2, "active_set"), (0.3, "batch")])
+def test_sparse_rows_of_few_zeros_are_taken_as_dense_ones(density, solver):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((2500, 90), density=density, rng=rng, format="csr")
+    y = X @ rng.normal(size=90) > 0.0
+    assert LinearSVC().fit(X, y).solution_.solver == solver
+
+
 def test_not_a_number_is_refused():
     X, y, _ = classes(60)
     X[7, 2] = np.nan
