@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "batch.hpp"
+#include "exact_face.hpp"
 #include "gathered.hpp"
 #include "pair_steps.hpp"
 #include "problem_data.hpp"
@@ -53,7 +54,7 @@ class ExactProblem {
   // Bytes of all kernel values of m rows.
   static std::size_t bytes(std::size_t m) { return m * padded(m) * sizeof(double); }
 
-  // Steps until the violation is at most `stop`, or `most` of them; then the scores.
+  // Pair steps until the violation is at most `stop`, or `most` of them; then the scores.
   PairSteps advance(double stop, std::int64_t most) {
     const SmallProblem<double> problem{{K_.get(), width_},
                                        m_,
@@ -69,13 +70,27 @@ class ExactProblem {
                                        of_.sums,
                                        of_.is_twofold ? kink_.data() : nullptr,
                                        &relaxation_};
-    const auto done = code_.pairs.steps64(problem, stop, most);
+    PairSteps done{0, 0, 0.0};
+    bool is_last;
+    do {
+      // Newton's steps between, of problems without kinks: their faces are known soon.
+      is_last = !may_solve_ || problem.sums > 1 || problem.kink != nullptr || faces_ == kFaces;
+      const auto left = most - done.steps, some = static_cast<std::int64_t>(kStepsOfFace * m_);
+      const auto part = code_.pairs.steps64(problem, stop, is_last ? left : std::min(left, some));
+      done = {done.steps + part.steps, done.negative + part.negative, part.violation};
+      is_last = is_last || !(done.violation > stop) || done.steps == most;
+      if (!is_last) may_solve_ = face_.go(problem), ++faces_;
+    } while (!is_last);
     make_scores();
     for (std::size_t r = 0; r < m_; ++r) of_.x[at_[r]] = x_[r], of_.f[at_[r]] = f_[r];
     return done;
   }
 
  private:
+  // Pair steps a row before each of Newton's, and how many of these there are.
+  static constexpr double kStepsOfFace = 1.5;
+  static constexpr int kFaces = 8;
+
   static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
 
   void make_scores() {
@@ -120,6 +135,9 @@ class ExactProblem {
   std::vector<std::size_t> at_;
   std::vector<signed char> ways_;
   Relaxation relaxation_{ways_.data()};
+  ExactFace face_;
+  bool may_solve_ = true;
+  int faces_ = 0;
 };
 
 }  // namespace widemargin

@@ -199,6 +199,20 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
+        "exact faces: the sum stays",
+        "exact_face.hpp",
+        "way_[a] -= sum / of_ones * ones_[a];",
+        "way_[a] -= 0.5 * sum / of_ones * ones_[a];",
+        ("tests/solvers/kernel/test_exact_faces.py",),
+    ),
+    Mutation(
+        "exact faces: no further than the bounds",
+        "exact_face.hpp",
+        "t = room / way_[a], meets = a;",
+        "meets = a;",
+        ("tests/solvers/kernel/test_exact_faces.py",),
+    ),
+    Mutation(
         "pair steps: free of each other",
         "pair_steps.cpp",
         "s = (c * b.slope - b.curvature * a.slope) / det;",

@@ -1,0 +1,72 @@
+"""Newton's steps over the free variables of problems of few rows, between pair steps."""
+
+import numpy as np
+import pytest
+
+from widemargin import SVC
+
+
+def classes(count, rows, columns, seed=0, spread=1.5):
+    """Overlapping normal classes of so many rows each."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(count), rows)
+    return spread * rng.normal(size=(count, columns))[y] + rng.normal(
+        size=(len(y), columns)
+    ), y
+
+
+def steps_of(clf):
+    return np.array([one.extras["steps"] for one in clf.solutions_])
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_pairs_of_few_rows_take_few_steps(C):
+    X, y = classes(10, 10, 20)
+    clf = SVC(C=C).fit(X, y)
+    steps = steps_of(clf)  # pair steps alone: 134 a pair
+    assert np.all(steps > 0)
+    assert steps.mean() < 2.0 * 20
+    assert max(one.certificate.relative_gap for one in clf.solutions_) < 1e-11 * max(
+        C, 10.0
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"loss": "squared_hinge"},
+        {"intercept": "penalized"},
+        {"intercept": "none"},
+    ],
+)
+@pytest.mark.parametrize("C", [0.3, 3.0, 1000.0])
+def test_digits_of_all_forms(C, options):
+    X, y = classes(2, 30, 4, spread=0.5)
+    clf = SVC(C=C, **options).fit(X, y)
+    assert clf.solution_.solver == "batch"
+    assert 0 < clf.solution_.extras["steps"] < 60 * 15
+    assert clf.dual_gap_ < 1e-11 * max(C, 10.0)
+
+
+def test_bounds_are_met_exactly():
+    X, y = classes(6, 15, 3, spread=0.3)
+    clf = SVC(C=2.0).fit(X, y)
+    for one in clf.solutions_:
+        assert np.all((one.alpha >= 0.0) & (one.alpha <= 2.0))
+        assert np.count_nonzero(one.alpha == 2.0) >= 2  # no others only come near it
+        assert not np.any((one.alpha > 0.0) & (one.alpha < 1e-12))
+        assert not np.any((one.alpha < 2.0) & (one.alpha > 2.0 - 1e-12))
+
+
+def test_more_free_variables_than_the_kernel_has_monomials():
+    X, y = classes(2, 30, 4, spread=0.5)
+    clf = SVC(C=1000.0, kernel="poly").fit(X, y)
+    assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
+
+
+def test_equal_rows_whose_matrix_is_singular():
+    X, y = classes(5, 8, 3, spread=0.5)
+    X, y = np.vstack([X, X, X]), np.tile(y, 3)
+    clf = SVC(C=5.0, gamma=0.5).fit(X, y)
+    assert clf.status_ == "solved"
+    assert max(one.certificate.relative_gap for one in clf.solutions_) < 1e-8
