@@ -42,9 +42,9 @@ constexpr std::int64_t kStepsOfRow = 100;
 // products of rows, take 14, 8.5 and 6.5 ms with 100, 20 and 10, and 4.8 ms without (C = 1; C = 0.1
 // 3.1, 3.4, 3.4 and 1.7), and LIBSVM 8 ms; pairs of iris end within 10.
 constexpr std::int64_t kStepsOfCheap = 10;
-// The same of classifiers that begin in float64. Pairs of 10 and 20 rows take two to four a row,
-// and 0.7 of the time. Two fits with C = 10,000 that need more took 1.3 and 1.6 times as long with
-// 100, 1.06 and 1.15 with 20.
+// The same of problems that begin in float64. Pairs of 10 and 20 rows take two to four a row. Two
+// fits with C = 10,000 that need more took 1.3 and 1.6 times as long with 100, 1.06 and 1.15 with
+// 20.
 constexpr std::int64_t kStepsAtOnce = 20;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
 constexpr double kViolation = 0.3, kFall = 0.25, kLeast = 1e-7;
@@ -166,7 +166,7 @@ class Problem {
       end_ = BatchEnd::no_room;
     } else if (limits.exactly) {
       end_ = run_exactly(limits);
-    } else if (of_.is_plain && is_tiny() && to_last_digits()) {
+    } else if (is_tiny() && to_last_digits()) {
       end_ = BatchEnd::solved;
     } else if (scored && of_.is_within_bounds) {
       scores_.start(*scored, blocks());

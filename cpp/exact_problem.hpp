@@ -54,7 +54,8 @@ class ExactProblem {
   // Bytes of all kernel values of m rows.
   static std::size_t bytes(std::size_t m) { return m * padded(m) * sizeof(double); }
 
-  // Pair steps until the violation is at most `stop`, or `most` of them; then the scores.
+  // Pair steps until the violation is at most `stop`, or `most` of them, and Newton's between; then
+  // the scores.
   PairSteps advance(double stop, std::int64_t most) {
     const SmallProblem<double> problem{{K_.get(), width_},
                                        m_,
@@ -73,8 +74,7 @@ class ExactProblem {
     PairSteps done{0, 0, 0.0};
     bool is_last;
     do {
-      // Newton's steps between, of problems without kinks: their faces are known soon.
-      is_last = !may_solve_ || problem.sums > 1 || problem.kink != nullptr || faces_ == kFaces;
+      is_last = !may_solve_ || faces_ == kFaces;
       const auto left = most - done.steps, some = static_cast<std::int64_t>(kStepsOfFace * m_);
       const auto part = code_.pairs.steps64(problem, stop, is_last ? left : std::min(left, some));
       done = {done.steps + part.steps, done.negative + part.negative, part.violation};
@@ -87,7 +87,9 @@ class ExactProblem {
   }
 
  private:
-  // Pair steps a row before each of Newton's, and how many of these there are.
+  // Pair steps a row before each of Newton's, and how many of these there are. (100 classes of 5
+  // rows: 75,000 pair steps and 0.6 of the time of pair steps alone, 406,000; with 2 and 3 a row
+  // 0.65 and 0.8. NuSVC on 40 classes of 10 rows: 14,000 and 0.15, without 244,000.)
   static constexpr double kStepsOfFace = 1.5;
   static constexpr int kFaces = 8;
 

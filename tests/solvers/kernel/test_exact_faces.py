@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from widemargin import SVC
+from widemargin import SVC, SVR, NuSVC, OneClassSVM
 
 
 def classes(count, rows, columns, seed=0, spread=1.5):
@@ -56,6 +56,34 @@ def test_bounds_are_met_exactly():
         assert np.count_nonzero(one.alpha == 2.0) >= 2  # no others only come near it
         assert not np.any((one.alpha > 0.0) & (one.alpha < 1e-12))
         assert not np.any((one.alpha < 2.0) & (one.alpha > 2.0 - 1e-12))
+
+
+def test_classes_of_few_rows_with_two_given_sums():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 5)), np.repeat(np.arange(40), 10)
+    X[:, 0] += y
+    clf = NuSVC(nu=0.2).fit(X, y)  # pair steps alone: 300 a pair, and 3 are not solved
+    assert {one.solver for one in clf.solutions_} == {"batch"}
+    assert steps_of(clf).max() <= 8 * 1.5 * 20
+    assert max(one.certificate.relative_gap for one in clf.solutions_) < 1e-5
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_whose_objective_has_kinks(loss):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    t = np.sin(X[:, 0]) + 0.3 * rng.normal(size=60)
+    reg = SVR(C=300.0, loss=loss).fit(X, t)  # pair steps alone: ten thousands
+    assert (reg.status_, reg.solution_.solver) == ("solved", "batch")
+    assert 0 < reg.solution_.extras["steps"] <= 8 * 1.5 * 60
+    assert reg.dual_gap_ < 1e-7
+
+
+def test_one_class_of_few_rows():
+    X, _ = classes(1, 50, 3)
+    found = OneClassSVM(nu=0.3).fit(X).solution_
+    assert found.solver == "batch"
+    assert found.certificate.relative_gap < 1e-10
 
 
 def test_more_free_variables_than_the_kernel_has_monomials():
