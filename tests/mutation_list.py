@@ -199,10 +199,10 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
-        "exact faces: the sum stays",
+        "exact faces: both sums stay",
         "exact_face.hpp",
-        "way_[a] -= sum / of_ones * ones_[a];",
-        "way_[a] -= 0.5 * sum / of_ones * ones_[a];",
+        "way_[a] -= by[0] * ones_[0][a] + by[1] * ones_[1][a];",
+        "way_[a] -= by[0] * ones_[0][a];",
         ("tests/solvers/kernel/test_exact_faces.py",),
     ),
     Mutation(

@@ -61,10 +61,14 @@ def test_the_guide_says_when_the_next_solver_begins():
     for problem, visits, sweeps in [
         (f"hinge, up to {auto.WIDE:,} columns", auto.MOST_UPDATES, auto.MOST_SWEEPS),
         ("hinge, more columns", auto.WIDE_UPDATES, auto.WIDE_SWEEPS),
-        ("squared hinge", auto.SQUARED_UPDATES, ""),
     ]:
-        end = f"{sweeps:,} " if sweeps else ""
-        assert f"| {problem} | {visits:,.0f} | {end}|" in text
+        assert f"| {problem} | {visits:,.0f} | {sweeps:,} |" in text
+    most = auto.DENSE_UPDATES * auto.WIDE
+    assert f"| squared hinge | a fifth of the columns, at most {most:.0f} | |" in text
+    few = f"they are {auto.SQUARED_UPDATES:.0f} there"
+    assert few in text
+    ends = f"after {auto.LEAST_SWEEPS} sweeps, and `active_set` after "
+    assert f"{ends}{auto.LEAST_SQUARED_SWEEPS}," in text
 
 
 def thinned(folder, rows):
