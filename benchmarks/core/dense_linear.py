@@ -111,7 +111,7 @@ def drawn(rng, family):
 
 
 def seconds(X, y, estimator):
-    """Seconds of a fit, the second of two if it is short; and whether it is solved."""
+    """Seconds of a fit, the second of two if it is short."""
     for _ in range(2):
         begin = time.perf_counter()
         estimator.fit(X, y)

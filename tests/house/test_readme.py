@@ -65,7 +65,7 @@ def test_the_guide_says_when_the_next_solver_begins():
         assert f"| {problem} | {visits:,.0f} | {sweeps:,} |" in text
     most = auto.DENSE_UPDATES * auto.WIDE
     assert f"| squared hinge | a fifth of the columns, at most {most:.0f} | |" in text
-    few = f"they are {auto.SQUARED_UPDATES:.0f} there"
+    few = f"these are {auto.SQUARED_UPDATES:.0f} visits"
     assert few in text
     ends = f"after {auto.LEAST_SWEEPS} sweeps, and `active_set` after "
     assert f"{ends}{auto.LEAST_SQUARED_SWEEPS}," in text

@@ -88,8 +88,8 @@ MOST_UPDATES, MOST_SWEEPS = 100.0, 400
 # Sweeps after which an interior point goes on from Newton's methods of the bounded and
 # the squared loss if their dual objective is below that of zero: so many rows pass to
 # and fro then that most others need 100 to 500 steps, an interior point 10 to 40.
-# (benchmarks/core/dense_linear.py; with 30 of the squared loss 0.92 of the time, but
-# twice as long where few columns need 12 cheap steps.)
+# (benchmarks/core/dense_linear.py; the squared loss with 30 0.92 of the time, up to
+# 1.7.)
 LEAST_SWEEPS, LEAST_SQUARED_SWEEPS = 60, 45
 # The same visits for the squared hinge. (15, 25, 40, 100: 1.29, 1.20, 0.99, 1.09 of the
 # time; `documents`, Reuters and scattered entries, targets and classes, C from 3 to
@@ -264,12 +264,13 @@ def _for_bounded(facts: Facts) -> ChosenSolver:
     reason = (
         "Newton's method on the rows near the margin needs few sweeps, whatever C is"
     )
-    reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps(facts)),)
+    back = Reserve(newton, _never)  # the last digits may be its own
+    reserves: tuple[Reserve, ...] = (Reserve(last, _after_sweeps(facts)), back)
     if n > WIDE and facts.density > DENSE and min(m, n) <= DENSE_ORDER:
         newton, reserves = last, ()
         reason = "it needs few iterations on dense rows with many columns"
     elif facts.suits_inside:
-        newton, reserves = last, (Reserve(newton, _never),)
+        newton, reserves = last, (back,)
         reason = "it needs few iterations on sparse rows with so many columns"
     most = DESCENT_TALL if n <= MANY else DESCENT_MANY
     if facts.is_sparse:
@@ -300,7 +301,7 @@ def _for_sparse(facts: Facts, tall: float) -> float:
 
 def _for_unbounded(facts: Facts) -> ChosenSolver:
     n, kappa, newton = facts.n, facts.kappa, ActiveSet()
-    last = Reserve(InteriorPoint(), _after_sweeps(facts))
+    last = Reserve(InteriorPoint(), _after_sweeps(facts)), Reserve(newton, _never)
     most = SQUARED_WIDE if n > WIDE else SQUARED_MANY if n > MANY else 0.0
     if DENSE_COLUMNS < n <= WIDE and facts.density > DENSE:
         most = max(most, SQUARED_DENSE * n * n / facts.m)
@@ -311,10 +312,10 @@ def _for_unbounded(facts: Facts) -> ChosenSolver:
             few = n <= MANY and is_target
             most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
     if kappa <= most and facts.is_in_memory:
-        reserves = (Reserve(newton, _before_updates(facts.visits)), last)
+        reserves = (Reserve(newton, _before_updates(facts.visits)), *last)
         return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
     reason = "because Newton's method on the active rows takes few sweeps"
-    return ChosenSolver(newton, f"{reason} ({facts.size})", (last,))
+    return ChosenSolver(newton, f"{reason} ({facts.size})", last)
 
 
 def _for_kernel(problem: Problem) -> ChosenSolver:
@@ -355,9 +356,9 @@ def _without_given_up(plan: ChosenSolver, start: Any) -> ChosenSolver:
     by = _given_up_by(start)
     if by == UPDATES and isinstance(plan.solver, CoordinateDescent):
         return plan.next
-    if by == NEWTON_STEPS and plan.reserves:
+    if by == NEWTON_STEPS and plan.reserves:  # "auto", not one that was asked for
         reason = "because Newton's method got no further"
-        return ChosenSolver(InteriorPoint(), reason)
+        return ChosenSolver(InteriorPoint(), reason, plan.reserves[-1:])
     return plan
 
 
@@ -382,12 +383,16 @@ def _before_updates(most: float) -> Callable[[Step], bool]:
 
 
 def _after_sweeps(facts: Facts) -> Callable[[Step], bool]:
-    """After so many sweeps; of dense rows after fewer, with a D below that of zero."""
+    """When an interior point goes on from Newton's method.
+
+    With a bounded loss after the most sweeps, and of dense rows, with either, after the
+    least ones if D is below that of zero. Beyond WIDE columns its factors cost more.
+    """
     most, least = math.inf, LEAST_SQUARED_SWEEPS
     if facts.is_bounded:
         most = WIDE_SWEEPS if facts.n > WIDE else MOST_SWEEPS
         least = LEAST_SWEEPS
-    if facts.is_sparse or min(facts.samples, facts.n) > DENSE_ORDER:
+    if facts.is_sparse or min(facts.samples, facts.n) > WIDE:
         return lambda step: step.sweeps >= most
     return lambda step: (
         step.sweeps >= most or (step.sweeps >= least and step.dual < 0.0)
