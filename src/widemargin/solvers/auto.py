@@ -301,7 +301,7 @@ def _for_sparse(facts: Facts, tall: float) -> float:
 
 def _for_unbounded(facts: Facts) -> ChosenSolver:
     n, kappa, newton = facts.n, facts.kappa, ActiveSet()
-    last = Reserve(InteriorPoint(), _after_sweeps(facts)), Reserve(newton, _never)
+    last = Reserve(InteriorPoint(), _after_sweeps(facts))
     most = SQUARED_WIDE if n > WIDE else SQUARED_MANY if n > MANY else 0.0
     if DENSE_COLUMNS < n <= WIDE and facts.density > DENSE:
         most = max(most, SQUARED_DENSE * n * n / facts.m)
@@ -312,10 +312,10 @@ def _for_unbounded(facts: Facts) -> ChosenSolver:
             few = n <= MANY and is_target
             most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
     if kappa <= most and facts.is_in_memory:
-        reserves = (Reserve(newton, _before_updates(facts.visits)), *last)
+        reserves = (Reserve(newton, _before_updates(facts.visits)), last)
         return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
     reason = "because Newton's method on the active rows takes few sweeps"
-    return ChosenSolver(newton, f"{reason} ({facts.size})", last)
+    return ChosenSolver(newton, f"{reason} ({facts.size})", (last,))
 
 
 def _for_kernel(problem: Problem) -> ChosenSolver:
@@ -351,14 +351,15 @@ def _given_up_by(start: Any) -> str | None:
     return UPDATES if UPDATES in start.extras else None
 
 
-def _without_given_up(plan: ChosenSolver, start: Any) -> ChosenSolver:
+def _without_given_up(problem: Problem, plan: ChosenSolver, start: Any) -> ChosenSolver:
     """A plan less what the batch solver has tried already."""
     by = _given_up_by(start)
     if by == UPDATES and isinstance(plan.solver, CoordinateDescent):
         return plan.next
     if by == NEWTON_STEPS and plan.reserves:  # "auto", not one that was asked for
         reason = "because Newton's method got no further"
-        return ChosenSolver(InteriorPoint(), reason, plan.reserves[-1:])
+        back = plan.reserves[-1:] if problem.is_bounded else ()
+        return ChosenSolver(InteriorPoint(), reason, back)
     return plan
 
 
@@ -506,5 +507,5 @@ def solve_within(
         pick = functools.partial(choose, **options)
         return solve_hard(problem, pick, limits, start=start, names=names)
     plan = choose(problem, solver, random_state, tol=limits.tol)
-    plan = _without_given_up(plan, start)
+    plan = _without_given_up(problem, plan, start)
     return run(problem, plan, limits, start=start, names=names)
