@@ -95,10 +95,10 @@ def drawn(rng, family):
     is_target = family != "classes" and rng.random() < 0.5
     C = 10.0 ** rng.integers(0, 4)
     if family in ("descent", "classes"):
-        kappa = between(rng, 0.02, 10.0) * n * n / m / (1 + is_target)
-        C = (between(rng, 0.1, 30.0) if family == "classes" else kappa) / np.square(
-            X
-        ).sum(axis=1).mean()
+        kappa = between(rng, 0.1, 30.0)
+        if family == "descent":
+            kappa = between(rng, 0.02, 10.0) * n * n / m / (1 + is_target)
+        C = kappa / np.square(X).sum(axis=1).mean()
     if is_target:
         loss = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
         epsilon = float(rng.choice([0.01, 0.1, 0.3]))
@@ -127,8 +127,7 @@ def concerns(family, estimator):
     if family in ("squared", "bounded"):
         return first.solver != batch.NAME and first.trace[-1].sweeps >= 30
     if family == "core":
-        steps = first.extras.get(batch.NEWTON_STEPS, math.inf)
-        return steps >= 50
+        return first.extras.get(batch.NEWTON_STEPS, math.inf) >= 50
     return first.solver != batch.NAME or family == "classes"
 
 

@@ -25,7 +25,6 @@ from widemargin.solvers.kernel.irwls import IRWLS
 from widemargin.solvers.linear import batch as linear_batch
 from widemargin.solvers.linear.active_set import ActiveSet
 from widemargin.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from widemargin.solvers.linear.batch import NEWTON_STEPS, UPDATES
 from widemargin.solvers.linear.coordinate_descent import CoordinateDescent
 from widemargin.solvers.linear.interior_point import InteriorPoint
 
@@ -43,7 +42,8 @@ SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # The same for the squared loss and dense rows of more columns than the first number, in
 # n^2 / m, which is what a step of Newton's method costs beside a visit of all rows; and
 # after how many visits, in n, descent gives up. (benchmarks/core/dense_linear.py. Of 10
-# to 100 columns, with a border of 0.5, up to 6 times as long.)
+# to 100 columns, with a border of 0.5, up to 6 times as long. kappa counts the mean of
+# columns far from zero: there small fits may take 3 times as long.)
 DENSE_COLUMNS, SQUARED_DENSE, DENSE_UPDATES = 100, 2.0, 0.2
 # The same for wide sparse rows, and for targets with the squared loss where samples are
 # more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py;
@@ -346,17 +346,19 @@ def _given_up_by(start: Any) -> str | None:
         return None
     if start.solver != batch.NAME:
         return None
-    if start.extras.get(NEWTON_STEPS, 0.0) >= linear_batch.MOST_STEPS:
-        return NEWTON_STEPS
-    return UPDATES if UPDATES in start.extras else None
+    if start.extras.get(linear_batch.NEWTON_STEPS, 0.0) >= linear_batch.MOST_STEPS:
+        return linear_batch.NEWTON_STEPS
+    return linear_batch.UPDATES if linear_batch.UPDATES in start.extras else None
 
 
 def _without_given_up(problem: Problem, plan: ChosenSolver, start: Any) -> ChosenSolver:
     """A plan less what the batch solver has tried already."""
     by = _given_up_by(start)
-    if by == UPDATES and isinstance(plan.solver, CoordinateDescent):
+    if by == linear_batch.UPDATES and isinstance(plan.solver, CoordinateDescent):
         return plan.next
-    if by == NEWTON_STEPS and plan.reserves:  # "auto", not one that was asked for
+    if (
+        by == linear_batch.NEWTON_STEPS and plan.reserves
+    ):  # "auto", not one that was asked for
         reason = "because Newton's method got no further"
         back = plan.reserves[-1:] if problem.is_bounded else ()
         return ChosenSolver(InteriorPoint(), reason, back)

@@ -218,6 +218,16 @@ def test_sparse_rows_of_few_zeros_are_taken_as_dense_ones(density, solver):
     X = sparse.random_array((2500, 90), density=density, rng=rng, format="csr")
     y = X @ rng.normal(size=90) > 0.0
     assert LinearSVC().fit(X, y).solution_.solver == solver
+    small = LinearSVC(loss="hinge", C=1e-3).fit(X, y).solution_
+    assert "updates" in small.extras  # descent on sparse rows takes half of the time
+
+
+def test_threads_choose_nothing_for_sparse_rows():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((12_000, 90), density=0.3, rng=rng, format="csr")
+    y = np.digitize(X @ rng.normal(size=90), [-0.5, 0.5])
+    one, other = (LinearSVC(n_jobs=jobs).fit(X, y).solutions_ for jobs in (1, 4))
+    assert [s.solver for s in one] == [s.solver for s in other]
 
 
 def test_not_a_number_is_refused():
