@@ -1,6 +1,7 @@
 // Newton's step over the free variables of a small problem in float64.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -89,7 +90,7 @@ class ExactFace {
     for (std::size_t a = 0; a < f; ++a) {
       const std::size_t i = free_[a];
       const double by = t * way_[a], *row = p.K.K + i * p.K.width;
-      p.x[i] = a == meets ? end(p, a) : p.x[i] + by;
+      p.x[i] = a == meets ? end(p, a) : std::clamp(p.x[i] + by, p.lower[i], p.upper[i]);
       for (std::size_t s = 0; s < p.q; ++s) p.F[s] += by * (row[s] + p.shift);
       p.F[i] += by * p.ridge[i];
     }
