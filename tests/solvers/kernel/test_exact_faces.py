@@ -92,6 +92,15 @@ def test_more_free_variables_than_the_kernel_has_monomials():
     assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
 
 
+def test_more_free_variables_than_columns():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 5)), np.repeat(np.arange(40), 10)
+    X[:, 0] += y
+    clf = SVC(kernel="linear").fit(X, y)
+    assert all("steps" in one.extras for one in clf.solutions_)  # none is left over
+    assert clf.status_ == "solved"
+
+
 def test_equal_rows_whose_matrix_is_singular():
     X, y = classes(5, 8, 3, spread=0.5)
     X, y = np.vstack([X, X, X]), np.tile(y, 3)
