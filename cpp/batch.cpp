@@ -29,12 +29,14 @@ namespace {
 // Steps between two looks at the gap. SVCCV on 5,000 rows of pendigits, pairs of 1,000, takes 0.93
 // of the time in this engine with 250 as with 125, and 1.1 and 1.3 times with 62 and 33.
 constexpr std::int64_t kSteps = 250, kStepsExactly = 100;
+// The same of few rows in float64, a row: between them are some of Newton's.
+constexpr std::int64_t kStepsBetween = 4;
 // The same where the memory for rows of K comes to its end.
 constexpr std::int64_t kFewSteps = 10;
 
 // Rows of problems that are solved to the last digits of float64, for as much time again; where
-// values are given, or are products of rows, for less; the violation at which that ends, and the
-// steps a row.
+// values are given, or are products of rows, for less; the violation at which that ends, as a share
+// of margins or targets, and the steps a row.
 constexpr std::size_t kExactly = 64, kExactlyCheap = 128;
 constexpr double kDigits = 1e-13;
 constexpr std::int64_t kStepsOfRow = 100;
@@ -46,6 +48,14 @@ constexpr std::int64_t kStepsOfCheap = 10;
 // fits with C = 10,000 that need more took 1.3 and 1.6 times as long with 100, 1.06 and 1.15 with
 // 20.
 constexpr std::int64_t kStepsAtOnce = 20;
+// Steps a row after which few rows go on in float64, with Newton's steps over the free variables,
+// where float32 has not solved them: the fewer, the sooner; fewer where two sums are given, whose
+// pair steps are slow where classes overlap; and as a share of what a factor of the free variables
+// takes. Then the most of them.
+constexpr double kStepsInFloat = 10, kStepsOfTwoSums = 2, kOfFactor = 0.2;
+constexpr std::int64_t kMostStepsExactly = 100;
+// There a margin is found where pair steps alone see none: this share of what is hopeless for them.
+constexpr double kHopelessFaced = 0.01;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
 constexpr double kViolation = 0.3, kFall = 0.25, kLeast = 1e-7;
 // The same with scores in float64. These are made where float32 is too rough: where what it may add
@@ -141,6 +151,7 @@ class Problem {
       if (end_ != BatchEnd::waiting) break;
       if (bytes(limits) > limits.bytes) end_ = BatchEnd::no_room;
       if (turn_.is_over()) end_ = BatchEnd::stopped;
+      if (end_ == BatchEnd::waiting && is_for_float64(limits)) end_ = run_exactly(limits);
       // Where those that are left are settled, the others have their turn.
       const bool may_look = may_narrow_ && steps_ >= kFirst * chunk_ && !(settled && was_narrow);
       if (may_look && end_ == BatchEnd::waiting) look_closer(limits);
@@ -179,23 +190,39 @@ class Problem {
 
   BatchEnd run_exactly(const BatchLimits& limits) {
     if (!(of_.unit > 0)) of_.unit = 1;
+    is_exact_ = true;
+    narrow_.turn_off();
     ExactProblem exact(of_, code_);
     double stop = kViolation * limits.tol * of_.unit;
-    const auto chunk = std::max<std::int64_t>(kStepsExactly, static_cast<std::int64_t>(of_.m));
+    const auto rows = static_cast<std::int64_t>(of_.m);
+    const bool is_faced = of_.m <= ExactProblem::kMostFaced;
+    const auto chunk = std::max(kStepsExactly, rows * (is_faced ? kStepsBetween : 1));
+    const auto most =
+        is_faced ? std::min(limits.most, steps_ + kMostStepsExactly * rows) : limits.most;
     const std::size_t patience = kPatientStepsExactly * of_.m;
     while (true) {
       const double before = bounds_.dual();
-      const auto done = exact.advance(stop, std::min(chunk, limits.most - steps_));
+      const auto done = exact.advance(stop, std::min(chunk, most - steps_));
       steps_ += done.steps, negative_ += done.negative;
       if (negative_ > 0 && !of_.may_curve) return BatchEnd::stuck;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (bounds_.gap() <= share_) return BatchEnd::solved;
-      if (settled && (stop *= kFall) < kDigits * of_.unit) return BatchEnd::stuck;
-      if (steps_ >= limits.most || !bounds_.has_fallen(steps_, patience) ||
-          bounds_.is_hopeless(before, limits.hopeless))
+      if (settled && (stop *= kFall) < digits()) return BatchEnd::stuck;
+      if (steps_ >= most || !bounds_.has_fallen(steps_, patience) ||
+          bounds_.is_hopeless(before, (is_faced ? kHopelessFaced : 1) * limits.hopeless))
         return BatchEnd::stuck;
       if (turn_.is_over()) return BatchEnd::stopped;
     }
+  }
+
+  // Whether Newton's steps are likely to take less time than pair steps that are to come.
+  bool is_for_float64(const BatchLimits& limits) const {
+    const double m = static_cast<double>(of_.m), steps = static_cast<double>(steps_);
+    const double few = (of_.sums > 1 ? kStepsOfTwoSums : kStepsInFloat) * m;
+    if (of_.m > ExactProblem::kMostFaced || of_.may_curve || steps < few) return false;
+    const double free = static_cast<double>(of_.free());
+    return steps >= few + kOfFactor * free * free * free / m &&
+           bytes(limits) + limits.threads * ExactProblem::bytes(of_.m) <= limits.bytes;
   }
 
   // Whether it has so few rows that its last digits take as long as the rest.
@@ -207,18 +234,21 @@ class Problem {
     return is_tiny() || (is_cheap && of_.m <= kExactlyCheap);
   }
 
+  // The violation that is as small as float64 can tell.
+  double digits() const { return kDigits * (of_.unit > 0 ? of_.unit : 1.0); }
+
   // Solve a small problem to the last digits of float64; whether that has sufficed.
   bool to_last_digits() {
     const auto start = of_.x;
     const auto rows = static_cast<std::int64_t>(of_.m);
     ExactProblem exact(of_, code_);
-    const auto done = exact.advance(kDigits, kStepsAtOnce * rows);
+    const auto done = exact.advance(digits(), kStepsAtOnce * rows);
     steps_ += done.steps, negative_ += done.negative;
     is_finished_ = bounds_.gap() <= share_;
     if (!is_finished_) {
       of_.x = start, of_.add_up();  // whose scores may be known
     } else if (done.steps == kStepsAtOnce * rows) {
-      exact.advance(kDigits, (kStepsOfRow - kStepsAtOnce) * rows);
+      exact.advance(digits(), (kStepsOfRow - kStepsAtOnce) * rows);
       (void)bounds_.gap();
     }
     return is_finished_;
@@ -396,11 +426,11 @@ class Problem {
     narrow_.turn_off();
     const bool is_small = this->is_small();
     const bool may_finish = end_ == BatchEnd::solved || (end_ == BatchEnd::stuck && !of_.is_plain);
-    const bool is_exact = limits.exactly || (may_finish && is_small);
+    const bool is_exact = is_exact_ || (may_finish && is_small);
     const auto rows = static_cast<std::int64_t>(of_.m);
     if (may_finish && is_small && !is_finished_)
-      ExactProblem(of_, code_).advance(kDigits, rows * (is_tiny() ? kStepsOfRow : kStepsOfCheap));
-    else if (end_ != BatchEnd::solved && steps_ > 0 && !limits.exactly)
+      ExactProblem(of_, code_).advance(digits(), rows * (is_tiny() ? kStepsOfRow : kStepsOfCheap));
+    else if (end_ != BatchEnd::solved && steps_ > 0 && !is_exact_)
       refresh();
     if (end_ != BatchEnd::solved || (is_small && !is_finished_)) (void)bounds_.gap();  // else known
     if (!bounds_.are_finite() || !of_.are_finite()) {
@@ -409,7 +439,7 @@ class Problem {
       end_ = BatchEnd::stuck;
     }
     if (sets_) of_.kept.count(blocks()->evaluations());
-    const double off = scores_.is_refined() ? 0.0 : bounds_.noise();
+    const double off = is_exact_ || scores_.is_refined() ? 0.0 : bounds_.noise();
     const double losses = is_small ? std::numeric_limits<double>::quiet_NaN() : bounds_.losses();
     const double length = is_exact ? 1.0 : of_.known.length();
     out = {bounds_.b(),   bounds_.primal(), bounds_.dual(),
@@ -467,6 +497,7 @@ class Problem {
   double spent_ = 0;      // steps, in steps of all variables
   std::int64_t chunk_ = 0, steps_ = 0, negative_ = 0;
   int mistaken_ = 0, refreshes_ = 0;
+  bool is_exact_ = false;     // steps in float64
   bool is_finished_ = false;  // to the last digits
   bool foresees_ = false;     // rows
   BatchEnd end_ = BatchEnd::waiting;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 
+#include "factor_steps.hpp"
 #include "kernel_rows.hpp"
 #include "objective.hpp"
 #include "pair_steps.hpp"
@@ -123,6 +124,7 @@ struct BatchCode {
   KernelTable kernels;
   PairTable pairs;
   ObjectiveTable passes;
+  FactorTable factor;
 };
 
 // Returns how many kernel values were made.

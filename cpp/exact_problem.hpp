@@ -20,12 +20,16 @@ namespace widemargin {
 // The problem in float64. Padding is left out.
 class ExactProblem {
  public:
+  // Rows up to which Newton's steps come between as many pair steps as there are rows. (Half and
+  // 1.5 times as many: 0.9 to 1.1 of the time; 5 times as many 2 to 4 times as long for NuSVC.)
+  static constexpr std::size_t kMostFaced = 1024;
+
   ExactProblem(ProblemData& of, const BatchCode& code)
       : of_(of),
         code_(code),
         m_(of.m),
         width_(padded(m_)),
-        K_(static_cast<double*>(std::aligned_alloc(64, bytes(m_))), &std::free),
+        K_(static_cast<double*>(std::aligned_alloc(64, m_ * width_ * sizeof(double))), &std::free),
         lower_(m_),
         upper_(m_),
         x_(m_),
@@ -51,8 +55,10 @@ class ExactProblem {
       F_[r] = f_[r] + ridge_[r] * x_[r] + of_.shift * of_.total - of_.target[at_[r]];
   }
 
-  // Bytes of all kernel values of m rows.
-  static std::size_t bytes(std::size_t m) { return m * padded(m) * sizeof(double); }
+  // Bytes of all kernel values of m rows, and of a factor while it is moved to a larger place.
+  static std::size_t bytes(std::size_t m) {
+    return (m <= kMostFaced ? 3 : 1) * m * padded(m) * sizeof(double);
+  }
 
   // Pair steps until the violation is at most `stop`, or `most` of them, and Newton's between; then
   // the scores.
@@ -74,12 +80,12 @@ class ExactProblem {
     PairSteps done{0, 0, 0.0};
     bool is_last;
     do {
-      is_last = !may_solve_ || faces_ == kFaces;
-      const auto left = most - done.steps, some = static_cast<std::int64_t>(kStepsOfFace * m_);
+      is_last = m_ > kMostFaced;
+      const auto left = most - done.steps, some = static_cast<std::int64_t>(m_);
       const auto part = code_.pairs.steps64(problem, stop, is_last ? left : std::min(left, some));
       done = {done.steps + part.steps, done.negative + part.negative, part.violation};
       is_last = is_last || !(done.violation > stop) || done.steps == most;
-      if (!is_last) may_solve_ = face_.go(problem), ++faces_;
+      if (!is_last) face_.go(problem);
     } while (!is_last);
     make_scores();
     for (std::size_t r = 0; r < m_; ++r) of_.x[at_[r]] = x_[r], of_.f[at_[r]] = f_[r];
@@ -87,12 +93,6 @@ class ExactProblem {
   }
 
  private:
-  // Pair steps a row before each of Newton's, and how many of these there are. (100 classes of 5
-  // rows: 75,000 pair steps and 0.6 of the time of pair steps alone, 406,000; with 2 and 3 a row
-  // 0.65 and 0.8. NuSVC on 40 classes of 10 rows: 14,000 and 0.15, without 244,000.)
-  static constexpr double kStepsOfFace = 1.5;
-  static constexpr int kFaces = 8;
-
   static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
 
   void make_scores() {
@@ -137,9 +137,7 @@ class ExactProblem {
   std::vector<std::size_t> at_;
   std::vector<signed char> ways_;
   Relaxation relaxation_{ways_.data()};
-  ExactFace face_;
-  bool may_solve_ = true;
-  int faces_ = 0;
+  ExactFace face_{code_.factor};
 };
 
 }  // namespace widemargin

@@ -70,6 +70,14 @@ struct ProblemData : ProblemVectors {
     });
   }
 
+  // How many variables are between their bounds.
+  std::size_t free() const {
+    std::size_t some = 0;
+    for (std::size_t p = 0; p < width; ++p)
+      some += lower[p] < x[p] && x[p] < upper[p] && !(is_twofold && x[p] == 0);
+    return some;
+  }
+
   // What the passes over the places take.
   Objective objective() const {
     return {x.data(), f.data(),     target.data(), q.data(),

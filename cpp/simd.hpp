@@ -10,6 +10,7 @@
 
 #include "coordinate_descent.hpp"
 #include "dense.hpp"
+#include "factor_steps.hpp"
 #include "kernel_rows.hpp"
 #include "objective.hpp"
 #include "pair_steps.hpp"
@@ -73,23 +74,24 @@ struct Compiled {
   ObjectiveTable objective;
   SimplexTable simplex;
   TwofoldTable twofold;
+  FactorTable factor;
 };
 
 inline Compiled compiled(Simd level) {
   switch (level) {
     case Simd::baseline:
-      return {baseline::row_steps(),    baseline::dense_table(),     baseline::kernel_table(),
-              baseline::pair_table(),   baseline::objective_table(), baseline::simplex_table(),
-              baseline::twofold_table()};
+      return {baseline::row_steps(),     baseline::dense_table(),     baseline::kernel_table(),
+              baseline::pair_table(),    baseline::objective_table(), baseline::simplex_table(),
+              baseline::twofold_table(), baseline::factor_table()};
 #ifdef WIDEMARGIN_X86_SIMD
     case Simd::avx2:
-      return {avx2::row_steps(),    avx2::dense_table(),     avx2::kernel_table(),
-              avx2::pair_table(),   avx2::objective_table(), avx2::simplex_table(),
-              avx2::twofold_table()};
+      return {avx2::row_steps(),     avx2::dense_table(),     avx2::kernel_table(),
+              avx2::pair_table(),    avx2::objective_table(), avx2::simplex_table(),
+              avx2::twofold_table(), avx2::factor_table()};
     case Simd::avx512:
-      return {avx512::row_steps(),    avx512::dense_table(),     avx512::kernel_table(),
-              avx512::pair_table(),   avx512::objective_table(), avx512::simplex_table(),
-              avx512::twofold_table()};
+      return {avx512::row_steps(),     avx512::dense_table(),     avx512::kernel_table(),
+              avx512::pair_table(),    avx512::objective_table(), avx512::simplex_table(),
+              avx512::twofold_table(), avx512::factor_table()};
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

@@ -60,7 +60,7 @@ def test_steps_that_suffice_are_all(machine, asked):
     assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
 
 
-@pytest.mark.parametrize(("few", "left"), [(1, [0, 1, 2, 3, 4]), (2500, [0, 1, 4])])
+@pytest.mark.parametrize(("few", "left"), [(1, [0, 1, 2, 3, 4]), (1500, [0, 1, 3, 4])])
 def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypatch):
     X, y = rows(classes=5)
     options = {"loss": "hinge", "C": 100.0, "tol": 1e-6}
@@ -128,7 +128,7 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     steps = batch.solve_by_products
 
     def interrupted(training, chosen, most=None):
-        found = list(steps(training, chosen, 2500))  # 0, 1 and 4 are stalled
+        found = list(steps(training, chosen, 1500))  # all but 2 are stalled
         found[2] = found[2].changed(status=Status.INTERRUPTED)
         return dict(enumerate(found))
 
@@ -142,4 +142,4 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     assert "newton" not in [name for name, _ in asked]
     ended = [training[0][k].status for k in range(5)]
     assert ended[2] is Status.INTERRUPTED
-    assert ended.count(Status.STALLED) == 3
+    assert ended.count(Status.STALLED) == 4

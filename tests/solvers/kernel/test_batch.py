@@ -594,13 +594,11 @@ def test_what_steps_in_float32_cannot_solve_is_given_up_soon(monkeypatch):
 
 def test_small_problems_go_on_in_float64():
     X, group, _ = classes(m=120, kinds=2)
-    # Float32 ends at a gap of 5e-4, float64 at 6e-7, with every instruction set.
+    # Float32 ends at a gap of 5e-4, with every instruction set.
     problems = many(X, group, Kernel("rbf", gamma=1e-5), C=1e5)
     for start in (False, True):
         ends = batch.solve_places(problems, Limits(tol=1e-5), MEMORY, 1, exactly=start)
-        assert ends.solved(1e-5).all() == start
-    (answer,) = answers(problems, tol=1e-5)
-    assert answer.status == "solved"
+        assert ends.solved(1e-5).all()
 
 
 @pytest.mark.parametrize("kind", ["classes", "given", "regression"])
@@ -707,7 +705,7 @@ def test_no_problem_ends_with_a_larger_gap_for_going_on():
 
 def test_stalled_problems_go_on_elsewhere(monkeypatch):
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
-    X, group, _ = classes(m=120, kinds=2)
+    X, group, _ = classes(m=1100, kinds=2)
     clf = SVC(C=1e6, gamma=1e-5, tol=1e-5).fit(X, group)
     (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-5), C=1e6), tol=1e-5)
     assert answer.status == "stalled"

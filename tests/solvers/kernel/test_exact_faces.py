@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
 
 from widemargin import SVC, SVR, NuSVC, OneClassSVM
 
@@ -107,3 +109,95 @@ def test_equal_rows_whose_matrix_is_singular():
     clf = SVC(C=5.0, gamma=0.5).fit(X, y)
     assert clf.status_ == "solved"
     assert max(one.certificate.relative_gap for one in clf.solutions_) < 1e-8
+
+
+def test_targets_that_are_large_numbers():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    t = np.sin(X[:, 0]) + 0.3 * rng.normal(size=60)
+    steps = []
+    for size in (1.0, 1e6):
+        reg = SVR(C=10.0 * size, epsilon=0.1 * size).fit(X, size * t)
+        assert reg.status_ == "solved"
+        steps.append(reg.solution_.extras["steps"])
+    assert steps[1] <= 2 * steps[0]
+
+
+# -- more rows, which float32 does not solve soon --------------------------------------
+
+
+def noise(rows, columns, classes=2, seed=0):
+    """Rows that say nothing of their classes."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rows, columns)), rng.integers(0, classes, rows)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(
+            kernel="linear", C=3e4
+        ),  # bases of five variables: columns and an intercept
+        SVC(kernel="poly", C=1e3),
+        SVC(kernel="linear", C=3e4, intercept="penalized"),
+        SVC(C=1e4, loss="squared_hinge"),
+        SVC(gamma=0.01, C=1e4),
+        NuSVC(nu=0.2),
+    ],
+)
+def test_classes_that_overlap_are_solved_in_float64(machine, jobs):
+    X, y = noise(340, 4, classes=3)
+    clf = clone(machine).set_params(n_jobs=jobs, tol=1e-6).fit(X, y)
+    assert clf.status_ == "solved"
+    assert {one.solver for one in clf.solutions_} == {"batch"}
+    assert steps_of(clf).max() <= (10 + 100) * 240
+
+
+@pytest.mark.parametrize("kernel", ["poly", "rbf"])
+def test_regressions_with_a_large_C_are_solved_in_float64(kernel):
+    X, t = make_friedman1(260, 5, noise=1.0, random_state=0)
+    reg = SVR(kernel=kernel, gamma=0.1, C=1e4, tol=1e-6).fit(X, t)
+    assert (reg.status_, reg.solution_.solver) == ("solved", "batch")
+    assert 10 * 260 < reg.solution_.extras["steps"] <= 40 * 260
+
+
+@pytest.mark.parametrize("nu", [0.02, 0.3])
+@pytest.mark.parametrize("gamma", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("rows", [40, 400])
+def test_sums_that_are_given_stay(rows, gamma, nu):
+    X, y = noise(rows, 3)
+    alpha = NuSVC(nu=nu, gamma=gamma).fit(X, y).solution_.alpha
+    sums = [alpha[y == k].sum() for k in (0, 1)]
+    np.testing.assert_allclose(sums, 0.5 * nu * rows, rtol=1e-12)
+
+
+def test_they_have_the_same_bits_for_any_number_of_threads():
+    X, y = noise(500, 6, classes=5)
+    one, two = (NuSVC(nu=0.1, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert one.dual_coef_.tobytes() == two.dual_coef_.tobytes()
+
+
+def test_no_room_for_float64():
+    X, y = noise(400, 4)
+    clf = SVC(kernel="poly", C=100.0, memory_limit=400 * 400 * 4).fit(X, y)
+    assert clf.status_ == "solved"
+    assert clf.solution_.solver != "batch"
+
+
+def test_no_time_for_all_of_it():
+    X, y = noise(1000, 20, classes=2)
+    with pytest.warns(UserWarning, match="time"):
+        clf = NuSVC(nu=0.1, tol=1e-12, time_limit=0.05).fit(X, y)
+    assert clf.status_ == "time_limit"
+    assert clf.solution_.seconds < 1.0
+
+
+@pytest.mark.parametrize("seed", [153, 156, 363])
+def test_the_sum_stays_where_slopes_are_large_beside_variables(seed):
+    rng = np.random.default_rng(seed)
+    X, y = 0.16 * rng.normal(size=(10, 23)), rng.integers(0, 2, 10)
+    clf = SVC(kernel="linear", C=1.6e-10 / 0.16**2 / 23, tol=2e-7).fit(X, y)
+    assert clf.solution_.solver == "batch"
+    alpha = clf.solution_.alpha
+    assert abs((alpha * np.where(y == 1, 1.0, -1.0)).sum()) < 1e-14 * alpha.sum()

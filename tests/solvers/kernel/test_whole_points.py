@@ -255,7 +255,7 @@ def test_wide_regressions_with_the_squared_loss(m, n, by):
 def test_others_go_on_where_inner_points_find_nothing(monkeypatch):
     asked = []
     monkeypatch.setattr(batch, "whole_points", lambda *which: asked.append(which) or [])
-    X, y = wide(700, 400)
+    X, y = wide(1100, 600)  # too many for Newton's steps over free variables
     model = SVR(kernel="linear", C=100.0, tol=1e-3).fit(X, y)
     assert asked  # of what pair steps do not solve
     assert model.solution_.solver != "batch"
@@ -282,7 +282,7 @@ def test_no_time_leaves_the_inner_point_that_is_reached(monkeypatch):
 def test_inner_points_need_memory(monkeypatch):
     monkeypatch.setattr(batch, "whole_points", None)
     monkeypatch.setattr(batch, "MATRICES", 1 << 40)
-    X, y = wide(700, 400)
+    X, y = wide(1100, 600)  # too many for Newton's steps over free variables
     model = SVR(kernel="linear", C=100.0, tol=1e-3).fit(X, y)
     assert (model.solution_.solver == "batch", model.status_) == (False, "solved")
 
@@ -292,7 +292,7 @@ def test_ctrl_c_at_inner_points_keeps_what_pair_steps_found(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(batch, "whole_points", pressed)
-    X, y = wide(700, 400)
+    X, y = wide(1100, 600)  # too many for Newton's steps over free variables
     model = SVR(kernel="linear", C=100.0, tol=1e-3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -310,7 +310,7 @@ def test_what_products_leave_a_little_above_the_gap_is_where_others_begin(monkey
 
 
 def test_working_sets_of_all_rows_with_too_many_steps_take_k_itself():
-    X, y = make_friedman3(700, noise=0.1, random_state=0)
+    X, y = make_friedman3(1100, noise=0.1, random_state=0)
     X, y = (X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std()
     model = SVR(C=1e5, tol=1e-3, time_limit=20.0).fit(X, y)
     # It was not solved in 60 s.

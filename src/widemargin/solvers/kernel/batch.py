@@ -87,8 +87,10 @@ FEWER_EXACTLY = 10
 # with C = 100 float64 scores in float32 steps do not reach 1e-10.
 LEAST_GAP = 1e-8
 # Rows up to which a problem that float32 does not solve goes on in float64, with all
-# its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450.
-MOST_EXACTLY = 600
+# its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450; and
+# where an interior point of products of rows takes as long (1,000 x 600, C = 1: 90 ms,
+# not 250).
+MOST_EXACTLY, MOST_BEFORE_INSIDE = 1024, 600
 # Answers with less than so many times the gap that is asked for are near: rounding is
 # in the way, which ends elsewhere. (0: 0.6 to 3.9 of the time, 1e4: 0.7 to 1.6,
 # benchmarks/core/untuned.py.)
@@ -244,8 +246,10 @@ def solve_all(
     nothing = np.zeros(int(problems.sizes[which].sum())), np.zeros((2, len(which)))
     again(which, tol, c, known=nothing)
     rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
-    few = (rows <= MOST_EXACTLY) & ends.is_convex & problems.samples.is_fit
-    again(left(few & ~hopeless), tol, exactly=True)
+    inside = _suit_inside(problems, ends, memory) & ~hopeless
+    few = rows <= np.where(inside, MOST_BEFORE_INSIDE, MOST_EXACTLY)
+    few &= ends.is_convex & problems.samples.is_fit
+    again(left(few), tol, exactly=True)
     near = (ends.gaps <= NEAR * tol) & ends.is_convex
     again(left(near & ~few), CLOSER * tol)
     for k in left(_suit_inside(problems, ends, memory) & ~hopeless).tolist():
