@@ -29,8 +29,8 @@ namespace {
 // Steps between two looks at the gap. SVCCV on 5,000 rows of pendigits, pairs of 1,000, takes 0.93
 // of the time in this engine with 250 as with 125, and 1.1 and 1.3 times with 62 and 33.
 constexpr std::int64_t kSteps = 250, kStepsExactly = 100;
-// The same of few rows in float64, a row: between them are some of Newton's.
-constexpr std::int64_t kStepsBetween = 4;
+// The same in float64, in those that come before each of Newton's.
+constexpr std::int64_t kFacesBetween = 4;
 // The same where the memory for rows of K comes to its end.
 constexpr std::int64_t kFewSteps = 10;
 
@@ -49,13 +49,14 @@ constexpr std::int64_t kStepsOfCheap = 10;
 // 20.
 constexpr std::int64_t kStepsAtOnce = 20;
 // Steps a row after which few rows go on in float64, with Newton's steps over the free variables,
-// where float32 has not solved them: the fewer, the sooner; fewer where two sums are given, whose
-// pair steps are slow where classes overlap; and as a share of what a factor of the free variables
-// takes. Then the most of them.
-constexpr double kStepsInFloat = 10, kStepsOfTwoSums = 2, kOfFactor = 0.2;
-constexpr std::int64_t kMostStepsExactly = 100;
+// where float32 has not solved them: more where there are more than kSome; fewer where two sums are
+// given, whose pair steps are slow where classes overlap; and as a share of what a factor of the
+// free variables takes. Then the most of them, a row and in all.
+constexpr std::size_t kSome = 1024;
+constexpr double kStepsInFloat = 10, kStepsOfSome = 30, kStepsOfTwoSums = 2, kOfFactor = 0.2;
+constexpr std::int64_t kMostOfRow = 100, kMostOfProblem = 100'000;
 // There a margin is found where pair steps alone see none: this share of what is hopeless for them.
-constexpr double kHopelessFaced = 0.01;
+constexpr double kHopelessFaced = 1e-4;
 // The violation at which steps end first, as a share of tol, and how it falls if the gap is larger.
 constexpr double kViolation = 0.3, kFall = 0.25, kLeast = 1e-7;
 // The same with scores in float64. These are made where float32 is too rough: where what it may add
@@ -196,12 +197,13 @@ class Problem {
     double stop = kViolation * limits.tol * of_.unit;
     const auto rows = static_cast<std::int64_t>(of_.m);
     const bool is_faced = of_.m <= ExactProblem::kMostFaced;
-    const auto chunk = std::max(kStepsExactly, rows * (is_faced ? kStepsBetween : 1));
-    const auto most =
-        is_faced ? std::min(limits.most, steps_ + kMostStepsExactly * rows) : limits.most;
+    const auto between = is_faced ? kFacesBetween * ExactProblem::steps_of_face(of_.m) : rows;
+    const auto chunk = std::max(kStepsExactly, between);
+    const auto enough = is_faced ? std::min(kMostOfRow * rows, kMostOfProblem) : limits.most;
+    const auto most = steps_ + std::min(limits.most, enough);
     const std::size_t patience = kPatientStepsExactly * of_.m;
-    while (true) {
-      const double before = bounds_.dual();
+    double before = -std::numeric_limits<double>::infinity();
+    for (;; before = bounds_.dual()) {
       const auto done = exact.advance(stop, std::min(chunk, most - steps_));
       steps_ += done.steps, negative_ += done.negative;
       if (negative_ > 0 && !of_.may_curve) return BatchEnd::stuck;
@@ -218,7 +220,9 @@ class Problem {
   // Whether Newton's steps are likely to take less time than pair steps that are to come.
   bool is_for_float64(const BatchLimits& limits) const {
     const double m = static_cast<double>(of_.m), steps = static_cast<double>(steps_);
-    const double few = (of_.sums > 1 ? kStepsOfTwoSums : kStepsInFloat) * m;
+    const double few = m * (of_.m > kSome  ? kStepsOfSome
+                            : of_.sums > 1 ? kStepsOfTwoSums
+                                           : kStepsInFloat);
     if (of_.m > ExactProblem::kMostFaced || of_.may_curve || steps < few) return false;
     const double free = static_cast<double>(of_.free());
     return steps >= few + kOfFactor * free * free * free / m &&

@@ -23,6 +23,9 @@ namespace widemargin {
 // which the objective is linear, up to rounding, until one of them meets a bound.
 class ExactFace {
  public:
+  // More free variables are left to pair steps: a factor would take as long as many of these.
+  static constexpr std::size_t kMostFree = 1024;
+
   explicit ExactFace(const FactorTable& code) : code_(code) {}
 
   // Go there, or on the way as far as the bounds allow, and on without the variable that has met
@@ -30,6 +33,9 @@ class ExactFace {
   void go(const SmallProblem<double>& p) {
     if (place_.empty()) begin(p);
     more_ = {};
+    std::size_t free = 0;
+    for (std::size_t i = 0; i < p.q; ++i) free += is_free(p, i);
+    if (free > kMostFree) return;
     for (std::size_t a = basis_.size(); a-- > 0;)
       if (!is_free(p, basis_[a])) remove(a);
     for (std::size_t i = 0; i < p.q; ++i)
@@ -85,7 +91,7 @@ class ExactFace {
   void add(const SmallProblem<double>& p, std::size_t i) {
     for (;;) {
       const std::size_t k = basis_.size();
-      reserve(k + 1, p.width);
+      reserve(k + 1, std::min(p.width, kMostFree));
       for (std::size_t a = 0; a < k; ++a) way_[a] = entry(p, i, basis_[a]);
       code_.forward(R_.data(), stride_, k, way_.data(), 0);
       const double own = entry(p, i, i);
@@ -184,7 +190,7 @@ class ExactFace {
       const std::size_t i = basis_[a];
       const double by = t * way_[a];
       p.x[i] = a == meets ? end(p, i, by) : std::clamp(p.x[i] + by, p.lower[i], p.upper[i]);
-      if (moved_[i] == 0) changed_.push_back(i);
+      if (moved_[i] == 0 && by != 0) changed_.push_back(i);
       moved_[i] += by;
     }
   }
@@ -220,14 +226,17 @@ class ExactFace {
     std::array<Pair, 2> of{};
     for (std::size_t a = 0; a < k; ++a)
       for (std::size_t h = 0; h < sums(p); ++h) of[sum_of(p, basis_[a])][h] += ones_[h][a];
+    std::array<bool, 2> has_none{};
     for (std::size_t g = 0; g < 2; ++g)
-      if (!(of[g][g] > 0)) of[g][g] = 1;  // no variable
+      if (has_none[g] = !(of[g][g] > 0); has_none[g]) of[g][g] = 1;
     const double det = of[0][0] * of[1][1] - of[0][1] * of[1][0];
     if (!(det > kApart * of[0][0] * of[1][1])) return false;
     for (const bool again : {false, true}) {
       Pair sum = more;
       for (std::size_t a = 0; a < k; ++a) sum[sum_of(p, basis_[a])] += way_[a];
       if (!again) sum_of_way_ = sum;
+      for (std::size_t g = 0; g < 2; ++g)
+        if (has_none[g] && sum[g] != 0) return false;
       const Pair out{(of[1][1] * sum[0] - of[0][1] * sum[1]) / det,
                      (of[0][0] * sum[1] - of[1][0] * sum[0]) / det};
       for (std::size_t g = 0; g < sums(p); ++g) {

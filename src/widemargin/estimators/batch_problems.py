@@ -33,6 +33,8 @@ Found = dict[int, Solution] | Solutions
 
 # Bytes of kernel values that are always free: to look takes 0.1 ms.
 FEW_BYTES = 64 << 20
+# How many times the bytes of values in float32 float64 takes, with a factor.
+EXACTLY = 6
 # Bytes of the vectors of all problems, for each row of each.
 PLACE_BYTES = 200
 
@@ -141,8 +143,9 @@ def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
     if training.memory_limit is not None:
         return training.memory_limit - others
     each = [4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen]]
-    quarters = 4 + n_threads(training.rows.options.get("n_jobs"))
-    if sum(each) + quarters * max(each) // 4 + others <= FEW_BYTES:
+    threads = n_threads(training.rows.options.get("n_jobs"))
+    more = (4 + threads) * max(each) // 4 + EXACTLY * threads * max(each)
+    if sum(each) + more + others <= FEW_BYTES:
         return FEW_BYTES
     return free_bytes() - others
 

@@ -24,7 +24,7 @@ from widemargin.solvers.kernel.batch import solve_many
 from widemargin.system.deadline import Deadline
 
 RBF = Kernel("rbf", gamma=0.4)
-MEMORY = 1 << 26
+MEMORY = 1 << 28
 ONE_AGAINST_ALL = [(0, 1, 2), (2, 1), (1, 0, 2)]
 
 
@@ -705,9 +705,9 @@ def test_no_problem_ends_with_a_larger_gap_for_going_on():
 
 def test_stalled_problems_go_on_elsewhere(monkeypatch):
     monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
-    X, group, _ = classes(m=1100, kinds=2)
-    clf = SVC(C=1e6, gamma=1e-5, tol=1e-5).fit(X, group)
-    (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-5), C=1e6), tol=1e-5)
+    X, group, _ = classes(m=120, kinds=2)
+    clf = SVC(C=1e7, gamma=1e-5, tol=1e-5).fit(X, group)
+    (answer,) = answers(many(X, group, Kernel("rbf", gamma=1e-5), C=1e7), tol=1e-5)
     assert answer.status == "stalled"
     assert clf.solution_.solver == "irwls"
     assert clf.status_ == "solved"

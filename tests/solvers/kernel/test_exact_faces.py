@@ -1,5 +1,7 @@
 """Newton's steps over the free variables of problems of few rows, between pair steps."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -163,11 +165,13 @@ def test_regressions_with_a_large_C_are_solved_in_float64(kernel):
 
 
 @pytest.mark.parametrize("nu", [0.02, 0.3])
-@pytest.mark.parametrize("gamma", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("gamma", [1.0, 3.0, 30.0])
 @pytest.mark.parametrize("rows", [40, 400])
 def test_sums_that_are_given_stay(rows, gamma, nu):
     X, y = noise(rows, 3)
-    alpha = NuSVC(nu=nu, gamma=gamma).fit(X, y).solution_.alpha
+    found = NuSVC(nu=nu, gamma=gamma).fit(X, y).solution_
+    assert found.solver == "batch"
+    alpha = found.alpha
     sums = [alpha[y == k].sum() for k in (0, 1)]
     np.testing.assert_allclose(sums, 0.5 * nu * rows, rtol=1e-12)
 
@@ -201,3 +205,19 @@ def test_the_sum_stays_where_slopes_are_large_beside_variables(seed):
     assert clf.solution_.solver == "batch"
     alpha = clf.solution_.alpha
     assert abs((alpha * np.where(y == 1, 1.0, -1.0)).sum()) < 1e-14 * alpha.sum()
+
+
+@pytest.mark.parametrize("seed", [10, 57])
+def test_sums_stay_where_the_kernel_is_indefinite(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(10, 60))
+    rng.normal(size=(m, m))
+    X, y = rng.normal(size=(m, 3)), np.arange(m) % 2
+    gamma, coef0 = 10 ** rng.uniform(-2, 1), rng.uniform(-2, 1)
+    clf = NuSVC(kernel="sigmoid", gamma=gamma, coef0=coef0, nu=rng.uniform(0.05, 0.6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the kernel is indefinite
+        found = clf.fit(X, y).solution_
+    assert (found.solver, found.status) == ("batch", "solved")
+    sums = [found.alpha[y == k].sum() for k in (0, 1)]
+    np.testing.assert_allclose(sums, 0.5 * clf.nu * m, rtol=1e-12)

@@ -232,6 +232,11 @@ def wide(m, n):
     return X, (y - y.mean()) / y.std()
 
 
+def few_steps(monkeypatch):
+    """Pair steps end before float64 begins."""
+    monkeypatch.setattr(batch, "FEW_VISITS", 0)
+
+
 @pytest.mark.parametrize("C", [100.0, 1e4])
 def test_wide_regressions_with_a_large_C_are_solved_at_once(C):
     X, y = wide(700, 400)  # the augmented Lagrangian took 2 to 8 times as long
@@ -255,7 +260,8 @@ def test_wide_regressions_with_the_squared_loss(m, n, by):
 def test_others_go_on_where_inner_points_find_nothing(monkeypatch):
     asked = []
     monkeypatch.setattr(batch, "whole_points", lambda *which: asked.append(which) or [])
-    X, y = wide(1100, 600)  # too many for Newton's steps over free variables
+    X, y = wide(1100, 600)
+    few_steps(monkeypatch)
     model = SVR(kernel="linear", C=100.0, tol=1e-3).fit(X, y)
     assert asked  # of what pair steps do not solve
     assert model.solution_.solver != "batch"
@@ -282,7 +288,8 @@ def test_no_time_leaves_the_inner_point_that_is_reached(monkeypatch):
 def test_inner_points_need_memory(monkeypatch):
     monkeypatch.setattr(batch, "whole_points", None)
     monkeypatch.setattr(batch, "MATRICES", 1 << 40)
-    X, y = wide(1100, 600)  # too many for Newton's steps over free variables
+    X, y = wide(1100, 600)
+    few_steps(monkeypatch)
     model = SVR(kernel="linear", C=100.0, tol=1e-3).fit(X, y)
     assert (model.solution_.solver == "batch", model.status_) == (False, "solved")
 
@@ -292,12 +299,13 @@ def test_ctrl_c_at_inner_points_keeps_what_pair_steps_found(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(batch, "whole_points", pressed)
-    X, y = wide(1100, 600)  # too many for Newton's steps over free variables
+    X, y = wide(1100, 600)
+    few_steps(monkeypatch)
     model = SVR(kernel="linear", C=100.0, tol=1e-3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert (model.solution_.solver, model.status_) == ("batch", "interrupted")
-    assert model.dual_gap_ < 0.1
+    assert model.dual_gap_ < 1.0
 
 
 def test_what_products_leave_a_little_above_the_gap_is_where_others_begin(monkeypatch):

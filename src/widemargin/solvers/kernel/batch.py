@@ -245,10 +245,11 @@ def solve_all(
     # By scores of 0 no row is beyond the margin: bounds make all of them again.
     nothing = np.zeros(int(problems.sizes[which].sum())), np.zeros((2, len(which)))
     again(which, tol, c, known=nothing)
-    rows = problems.sizes // (2 if np.ndim(problems.q) else 1)  # of regressions: twice
+    is_twofold = np.ndim(problems.q) > 0 and problems.mass is None  # each row is twice
+    rows = problems.sizes // (2 if is_twofold else 1)
     inside = _suit_inside(problems, ends, memory) & ~hopeless
     few = rows <= np.where(inside, MOST_BEFORE_INSIDE, MOST_EXACTLY)
-    few &= ends.is_convex & problems.samples.is_fit
+    few &= ends.is_convex & problems.samples.is_fit & ~_is_rounding(ends)
     again(left(few), tol, exactly=True)
     near = (ends.gaps <= NEAR * tol) & ends.is_convex
     again(left(near & ~few), CLOSER * tol)
@@ -273,8 +274,13 @@ def _suit_inside(problems: ManyProblems, ends: Ends, memory: int) -> NDArray[np.
     if problems.X is None:
         return np.zeros(len(problems.ends), np.bool_)
     few = problems.n_samples <= min(MOST_FACTORED, math.isqrt(memory // MATRICES))
-    primal, dual, _, rounding = ends.proofs.T  # which may be all of the gap
-    return np.asarray(few & ends.is_convex & ~(primal - dual <= NEAR * rounding))
+    return np.asarray(few & ends.is_convex & ~_is_rounding(ends))
+
+
+def _is_rounding(ends: Ends) -> NDArray[np.bool_]:
+    """Of which problems rounding may be most of the gap: (t,)."""
+    primal, dual, _, rounding = ends.proofs.T
+    return np.asarray(primal - dual <= NEAR * rounding)
 
 
 def _from_inside(problems: ManyProblems, k: int, limits: Limits) -> list[Answer]:
