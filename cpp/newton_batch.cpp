@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "crew.hpp"
-#include "small_factor.hpp"
 #include "sweeps.hpp"
 
 namespace widemargin {
@@ -39,6 +38,30 @@ using Numbers = std::vector<double>;
 
 double dot(const Numbers& a, const Numbers& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// Solve H x = b in place, H by its upper triangle, which becomes a factor.
+void solve(Numbers& H, Numbers& b) {
+  const std::size_t k = b.size();
+  for (std::size_t p = 0; p < k; ++p) {
+    double* row = &H[p * k];
+    const double root = std::sqrt(row[p]);
+    for (std::size_t j = p; j < k; ++j) row[j] /= root;
+    for (std::size_t i = p + 1; i < k; ++i) {
+      double* below = &H[i * k];
+      const double factor = row[i], least = kPivot * below[i];
+      for (std::size_t j = i; j < k; ++j) below[j] -= factor * row[j];
+      below[i] = std::max(below[i], least);
+    }
+  }
+  for (std::size_t p = 0; p < k; ++p) {
+    b[p] /= H[p * k + p];
+    for (std::size_t j = p + 1; j < k; ++j) b[j] -= H[p * k + j] * b[p];
+  }
+  for (std::size_t p = k; p-- > 0;) {
+    for (std::size_t j = p + 1; j < k; ++j) b[p] -= H[p * k + j] * b[j];
+    b[p] /= H[p * k + p];
+  }
 }
 
 // v, the scores f = A v, or f + 1 - q where q is given, alpha by them, and the sums of a sweep.
@@ -204,8 +227,7 @@ class Newton {
       Numbers H = gram_;
       for (auto& entry : H) entry *= s_;
       for (std::size_t j = 0; j < k_; ++j) H[j * k_ + j] += ridge(j);
-      (void)factor(H, k_, kPivot);
-      substitute(H, dv);
+      solve(H, dv);
       return dv;
     } else {
       return by_conjugate_gradients();
