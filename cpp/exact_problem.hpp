@@ -84,15 +84,14 @@ class ExactProblem {
                                        of_.is_twofold ? kink_.data() : nullptr,
                                        &relaxation_};
     PairSteps done{0, 0, 0.0};
-    bool is_last;
-    do {
-      is_last = m_ > kMostFaced;
-      const auto left = most - done.steps, some = steps_of_face(m_);
-      const auto part = code_.pairs.steps64(problem, stop, is_last ? left : std::min(left, some));
+    for (;;) {
+      const auto left = most - done.steps;
+      const auto some = m_ <= kMostFaced ? std::min(left, steps_of_face(m_)) : left;
+      const auto part = code_.pairs.steps64(problem, stop, some);
       done = {done.steps + part.steps, done.negative + part.negative, part.violation};
-      is_last = is_last || !(done.violation > stop) || done.steps == most;
-      if (!is_last) face_.go(problem);
-    } while (!is_last);
+      if (!(done.violation > stop) || done.steps == most) break;
+      face_.go(problem);
+    }
     make_scores();
     for (std::size_t r = 0; r < m_; ++r) of_.x[at_[r]] = x_[r], of_.f[at_[r]] = f_[r];
     return done;
