@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from fractions import Fraction
 from unittest.mock import patch
 
 import numpy as np
@@ -351,6 +352,29 @@ def test_sums_are_met_at_places_whose_scores_are_rough(monkeypatch):
     errors = problems.samples.kept_errors(problems.rows, c, problems.starts)
     wrong = np.sign(f) * np.maximum(np.abs(f) - 0.99 * errors, 0.0)
     assert -np.inf < certified(problems, c, wrong, b)[0].dual <= true
+
+
+def test_two_weights_of_one_row_count_as_their_sum():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    problems = nu_regression(X, X[:, 0], Kernel("linear", gamma=1.0))
+    m = len(X)
+    small = rng.normal(size=m) * 10.0 ** rng.uniform(-18, 0, m)
+    c = np.abs(np.concatenate([small, 0.5 + rng.uniform(size=m)]))
+    c[m : m + 5], c[:m:7] = 0.0, c[m::7]
+    c *= problems.y
+    before = c.copy()
+    as_they_are = problems.counted(c)
+    assert as_they_are[m:].any()  # these have no sum in float64
+    problems.round_pairs(c)
+    sums, none = np.split(problems.counted(c), 2)
+    assert not none.any()
+    for whole, first, second in zip(sums, *np.split(c, 2), strict=True):
+        assert Fraction(whole) == Fraction(first) + Fraction(second)
+    larger = np.tile(np.abs(before.reshape(2, m)).max(axis=0), 2)
+    assert (np.abs(c - before) <= 2.0**-52 * larger).all()
+    assert (c * problems.y >= 0.0).all()
+    assert (np.abs(c) <= larger).all()
 
 
 def test_gaps_of_many_are_those_of_each():

@@ -430,9 +430,30 @@ class ManyProblems:
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.
 
-        Where each row is there twice, without those of one row that cancel each other.
+        Of two places of one row the first one has the sum of both where that is exact.
         """
-        if self.mass is None or self.groups.tolist() != [0, 0]:
+        if not self._is_paired:
             return c
         first, second = np.split(c, 2)
-        return np.where(np.tile(first + second == 0.0, 2), 0.0, c)
+        total = first + second
+        more = total - first
+        is_exact = (first - (total - more)) + (second - more) == 0.0  # Knuth's sum
+        return np.where([is_exact, is_exact], [total, np.zeros_like(total)], [first, second]).ravel()
+
+    def round_pairs(self, c: Vector) -> None:
+        """Make sums exact that `counted` has: the smaller of two loses its last digits.
+
+        Both may be far larger than their sum, and errors of scores are shares of what
+        these are sums by.
+        """
+        if self._is_paired:
+            first, second = np.split(c, 2)
+            larger = np.maximum(np.abs(first), np.abs(second))
+            for some in (first, second):  # views; the larger one stays
+                size = (np.abs(some) + larger) - larger
+                some[:] = np.copysign(size, some)
+
+    @property
+    def _is_paired(self) -> bool:
+        """Whether each row is there twice, and sums of alpha are given."""
+        return self.mass is not None and self.groups.tolist() == [0, 0]

@@ -226,6 +226,18 @@ def test_nu_regression_is_that_of_scikit_learn(m):
     assert found.b == pytest.approx(peer.intercept_[0], abs=1e-2)
 
 
+def test_nu_regression_of_many_columns_is_proved():
+    # Any targets have a function without a loss: alpha of both signs of a row is far
+    # larger than its coefficient, by which errors of scores are counted.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 20_000))
+    t = X[:, :5].sum(axis=1) + rng.normal(size=80)
+    problems = nu_regression(X, t, Kernel("linear", gamma=1.0), 0.5)
+    found = solve_places(problems, Limits(tol=1e-4), MEMORY, 1)
+    assert found.solved(1e-4).all()
+    assert found.proofs[0, 3] <= 1e-6 * found.proofs[0, 0]
+
+
 @pytest.mark.parametrize("simd", _core.simd_levels())
 @pytest.mark.parametrize("form", [*FORMS, *NU])
 def test_threads_change_no_bit(form, simd, monkeypatch):

@@ -362,6 +362,7 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
             (HOPELESS, shared),
         )
         b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
+        problems.round_pairs(c)
     grace = _Over(limits.grace)
     try:
         proofs = problems.bounds(c, scores, b, threads, grace, rho)
