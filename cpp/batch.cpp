@@ -94,6 +94,8 @@ constexpr std::size_t kLeastPatience = 2000;
 // from 10 to 100; 30 of 200 rows with C = 1,000, not solved to 1e-6, 1.4 s, not 2.1 s. It solves
 // 141 of 177 others; 100 gives up 4 of these, 30 would 14, which working sets solve in as long.
 constexpr std::size_t kPatientStepsExactly = 100;
+// The same with Newton's steps between, in looks at the gap.
+constexpr std::size_t kPatientFaced = 20;
 
 // The part of the rows of a problem after as many steps of which it is looked whether rows of K are
 // to be foreseen; and the steps after which it is looked again, while the gap is not looked at. A
@@ -152,7 +154,7 @@ class Problem {
       const bool is_last = may_be_last(limits, before);
       const bool unsolved = sets_ && done.steps >= sets_->most();
       if (end_ == BatchEnd::waiting && (is_last || !goes_on(unsolved))) end_ = BatchEnd::stuck;
-      if (end_ == BatchEnd::stuck && !scores_.is_refined() && !is_last) go_on_refined(limits);
+      if (end_ == BatchEnd::stuck && !is_last) go_on(limits);
       if (end_ != BatchEnd::waiting) break;
       if (bytes(limits) > limits.bytes) end_ = BatchEnd::no_room;
       if (turn_.is_over()) end_ = BatchEnd::stopped;
@@ -176,7 +178,7 @@ class Problem {
     foresees_ = limits.threads > 1 && !sets_ && rows_.may_be_foreseen();
     may_narrow_ = !sets_ && of_.is_plain && of_.sums == 1 && !of_.all.squared && of_.m >= kLong;
     const std::size_t needed =
-        limits.exactly ? limits.threads * ExactProblem::bytes(of_.m) : start_bytes();
+        limits.exactly ? at_once(limits) * ExactProblem::bytes(of_.m) : start_bytes();
     if (bytes(limits) + needed > limits.bytes) {
       scores_.restart();
       end_ = BatchEnd::no_room;
@@ -205,14 +207,16 @@ class Problem {
     const auto chunk = std::max(kStepsExactly, between);
     const auto enough = is_faced ? std::min(kMostOfRow * rows, kMostOfProblem) : limits.most;
     const auto most = steps_ + std::min(limits.most, enough);
-    const std::size_t patience = kPatientStepsExactly * of_.m;
+    const std::size_t patience =
+        is_faced ? kPatientFaced * static_cast<std::size_t>(chunk) : kPatientStepsExactly * of_.m;
     double before = -std::numeric_limits<double>::infinity();
-    for (;; before = bounds_.dual()) {
+    for (bool is_first = true;; before = bounds_.dual(), is_first = false) {
       const auto done = exact.advance(stop, std::min(chunk, most - steps_));
       steps_ += done.steps, negative_ += done.negative;
       if (negative_ > 0 && !of_.may_curve) return BatchEnd::stuck;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (bounds_.gap() <= share_) return BatchEnd::solved;
+      if (is_first) bounds_.count_from(steps_);  // by float32 it may have been less
       if (settled && (stop *= kFall) < digits()) return BatchEnd::stuck;
       if (steps_ >= most || !bounds_.has_fallen(steps_, patience) ||
           bounds_.is_hopeless(before, (is_faced ? kHopelessFaced : 1) * limits.hopeless))
@@ -227,10 +231,22 @@ class Problem {
     const double few = m * (of_.m > kSome  ? kStepsOfSome
                             : of_.sums > 1 ? kStepsOfTwoSums
                                            : kStepsInFloat);
-    if (of_.m > ExactProblem::kMostFaced || of_.may_curve || steps < few) return false;
-    const double free = static_cast<double>(of_.free());
-    return steps >= few + kOfFactor * free * free * free / m &&
-           bytes(limits) + limits.threads * ExactProblem::bytes(of_.m) <= limits.bytes;
+    if (steps < few || !may_be_faced(limits)) return false;
+    const double k = static_cast<double>(most_of_basis());
+    return steps >= few + kOfFactor * k * k * k / m;
+  }
+  // Whether these may take it, and have room.
+  bool may_be_faced(const BatchLimits& limits) const {
+    return of_.m <= ExactProblem::kMostFaced && !of_.may_curve && negative_ == 0 &&
+           most_of_basis() <= ExactFace::kMostBasis &&
+           bytes(limits) + at_once(limits) * ExactProblem::bytes(of_.m) <= limits.bytes;
+  }
+  // How many variables a basis may have: of products of rows no more than columns, and one.
+  std::size_t most_of_basis() const {
+    const auto& samples = of_.samples;
+    const bool is_linear = !samples.is_given() && samples.form.kind == KernelKind::linear;
+    const bool has_rank = is_linear && of_.sums <= 1 && !of_.all.squared;
+    return has_rank ? std::min(of_.free(), samples.strips.n + 1) : of_.free();
   }
 
   // Whether it has so few rows that its last digits take as long as the rest.
@@ -394,7 +410,13 @@ class Problem {
     bounds_.count_from(steps_);
     return bounds_.relative_gap();
   }
-  // The same for a problem that is not solved by rougher ones.
+  // Where float32 can do no more: with scores in float64, or if they were, with all.
+  void go_on(const BatchLimits& limits) {
+    if (!scores_.is_refined())
+      go_on_refined(limits);
+    else if (may_be_faced(limits))
+      end_ = run_exactly(limits);
+  }
   void go_on_refined(const BatchLimits& limits) {
     end_ = begin_to_refine() <= share_ ? BatchEnd::solved : BatchEnd::waiting;
     stop_ = kViolation * limits.tol * of_.unit;
@@ -410,7 +432,7 @@ class Problem {
     const auto most = static_cast<std::size_t>((again ? kNarrowerAgain : kNarrower) * now);
     if (at.empty() || at.size() > most) return;
     const std::size_t more = std::max(narrow_.held(), Narrow::bytes(most));
-    if (of_.kept.bytes() + limits.threads * more > limits.bytes) return;
+    if (of_.kept.bytes() + at_once(limits) * more > limits.bytes) return;
     narrow_.take(std::move(at), most, small_problem());
   }
   // Steps of the variables that are not settled.
@@ -470,7 +492,11 @@ class Problem {
 
   // Bytes of rows of K, with those of other threads that leave out as many variables.
   std::size_t bytes(const BatchLimits& limits) const {
-    return of_.kept.bytes() + limits.threads * narrow_.held();
+    return of_.kept.bytes() + at_once(limits) * narrow_.held();
+  }
+  // How many problems threads may have at once.
+  std::size_t at_once(const BatchLimits& limits) const {
+    return std::min(limits.threads, of_.all.size());
   }
   // Bytes of the rows that a start needs; where there is none they are not asked for.
   std::size_t start_bytes() const {

@@ -24,8 +24,8 @@ namespace widemargin {
 // which the objective is linear, up to rounding, until one of them meets a bound.
 class ExactFace {
  public:
-  // More free variables are left to pair steps: a factor would take as long as many of these.
-  static constexpr std::size_t kMostFree = 1024;
+  // The most variables of a basis: a factor of more would take as long as many pair steps.
+  static constexpr std::size_t kMostBasis = 1024;
 
   explicit ExactFace(const FactorTable& code) : code_(code) {}
 
@@ -34,12 +34,9 @@ class ExactFace {
   void go(const SmallProblem<double>& p) {
     if (place_.empty()) begin(p);
     more_ = {};
-    std::size_t free = 0;
-    for (std::size_t i = 0; i < p.q; ++i) free += is_free(p, i);
-    if (free > kMostFree) return;
     for (std::size_t a = basis_.size(); a-- > 0;)
       if (!is_free(p, basis_[a])) remove(a);
-    for (std::size_t i = 0; i < p.q; ++i)
+    for (std::size_t i = 0; i < p.q && basis_.size() < kMostBasis; ++i)
       if (place_[i] == kNone && is_free(p, i)) add(p, i);
     if (!basis_.empty()) go_to_least(p);
     add_scores(p);
@@ -92,7 +89,7 @@ class ExactFace {
   void add(const SmallProblem<double>& p, std::size_t i) {
     for (;;) {
       const std::size_t k = basis_.size();
-      reserve(k + 1, std::min(p.width, kMostFree));
+      reserve(k + 1, std::min(p.width, kMostBasis));
       for (std::size_t a = 0; a < k; ++a) way_[a] = entry(p, i, basis_[a]);
       code_.forward(R_.data(), stride_, k, way_.data(), 0);
       const double own = entry(p, i, i);

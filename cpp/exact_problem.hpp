@@ -58,7 +58,7 @@ class ExactProblem {
 
   // Bytes of all kernel values of m rows, and of a factor while it is moved to a larger place.
   static std::size_t bytes(std::size_t m) {
-    const std::size_t basis = m <= kMostFaced ? std::min(padded(m), ExactFace::kMostFree) : 0;
+    const std::size_t basis = m <= kMostFaced ? std::min(padded(m), ExactFace::kMostBasis) : 0;
     return (m * padded(m) + 2 * basis * basis) * sizeof(double);
   }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tests.cases.kernels import NAMED, SEMIDEFINITE
+from tests.cases.kernels import NAMED, SEMIDEFINITE, plain
 from tests.cases.many import (
     alone,
     classes,
@@ -367,14 +367,36 @@ def test_two_weights_of_one_row_count_as_their_sum():
     as_they_are = problems.counted(c)
     assert as_they_are[m:].any()  # these have no sum in float64
     problems.round_pairs(c)
-    sums, none = np.split(problems.counted(c), 2)
-    assert not none.any()
-    for whole, first, second in zip(sums, *np.split(c, 2), strict=True):
-        assert Fraction(whole) == Fraction(first) + Fraction(second)
+    first, second = np.split(c, 2)
+    sums, others = np.split(problems.counted(c), 2)
+    both = (first != 0.0) & (second != 0.0)
+    assert 0 < both.sum() < m - 5
+    assert sums[~both].tolist() == first[~both].tolist()
+    assert others.tolist() == np.where(both, 0.0, second).tolist()
+    for whole, one, other in zip(sums[both], first[both], second[both], strict=True):
+        assert Fraction(whole) == Fraction(one) + Fraction(other)
     larger = np.tile(np.abs(before.reshape(2, m)).max(axis=0), 2)
     assert (np.abs(c - before) <= 2.0**-52 * larger).all()
     assert (c * problems.y >= 0.0).all()
     assert (np.abs(c) <= larger).all()
+
+
+@pytest.mark.parametrize("sides", [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
+def test_weights_of_either_copy_of_a_row_are_in_the_bounds(sides, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    problems = nu_regression(X, X[:, 0], RBF)
+    c = problems.y * np.outer(sides, rng.uniform(0.1, 0.9, len(X))).ravel()
+    f = plain(RBF, X, X)[problems.rows][:, problems.rows] @ c
+    answer = c, f, np.zeros(1), 1, never, np.zeros(1)
+    all_places = problems.bounds(*answer)
+    monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
+    rest = 0.5 * c @ f
+    slacks = problems.q - problems.y * f
+    primal = rest + (problems.C * np.maximum(slacks, 0.0)).sum()
+    for found in (problems.bounds(*answer), all_places):
+        assert found[0, 0] == pytest.approx(primal, rel=1e-9)
+        assert found[0, 1] <= problems.q @ np.abs(c) - rest
 
 
 def test_gaps_of_many_are_those_of_each():

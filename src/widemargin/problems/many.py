@@ -430,15 +430,17 @@ class ManyProblems:
     def counted(self, c: Vector) -> Vector:
         """Coefficients that scores are sums by: of all places.
 
-        Of two places of one row the first one has the sum of both where that is exact.
+        Of two places of one row that both have one, the first has the sum of both where
+        that is exact. Places without one stay so: scores do not look there.
         """
         if not self._is_paired:
             return c
-        first, second = np.split(c, 2)
+        first, second = c.reshape(2, -1)
         total = first + second
         more = total - first
-        is_exact = (first - (total - more)) + (second - more) == 0.0  # Knuth's sum
-        return np.where([is_exact, is_exact], [total, np.zeros_like(total)], [first, second]).ravel()
+        rest = (first - (total - more)) + (second - more)  # Knuth's sum
+        joins = (first != 0.0) & (second != 0.0) & (rest == 0.0)
+        return np.where(joins, [total, np.zeros_like(total)], [first, second]).ravel()
 
     def round_pairs(self, c: Vector) -> None:
         """Make sums exact that `counted` has: the smaller of two loses its last digits.

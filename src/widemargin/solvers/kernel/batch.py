@@ -90,7 +90,7 @@ LEAST_GAP = 1e-8
 # its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450; and
 # where an interior point of products of rows takes as long (1,000 x 600, C = 1: 90 ms,
 # not 250).
-MOST_EXACTLY, MOST_BEFORE_INSIDE = 1024, 600
+MOST_EXACTLY, MOST_AT_ONCE, MOST_BEFORE_INSIDE = 4096, 1024, 600
 # Answers with less than so many times the gap that is asked for are near: rounding is
 # in the way, which ends elsewhere. (0: 0.6 to 3.9 of the time, 1e4: 0.7 to 1.6,
 # benchmarks/core/untuned.py.)
@@ -250,9 +250,9 @@ def solve_all(
     inside = _suit_inside(problems, ends, memory) & ~hopeless
     few = rows <= np.where(inside, MOST_BEFORE_INSIDE, MOST_EXACTLY)
     few &= ends.is_convex & problems.samples.is_fit & ~_is_rounding(ends)
-    again(left(few), tol, exactly=True)
     near = (ends.gaps <= NEAR * tol) & ends.is_convex
-    again(left(near & ~few), CLOSER * tol)
+    again(left(near & ~(few & (rows <= MOST_AT_ONCE))), CLOSER * tol)
+    again(left(few), tol, exactly=True)
     for k in left(_suit_inside(problems, ends, memory) & ~hopeless).tolist():
         try:
             answers = _from_inside(problems, k, limits)
