@@ -388,12 +388,13 @@ def test_weights_of_either_copy_of_a_row_are_in_the_bounds(sides, monkeypatch):
     problems = nu_regression(X, X[:, 0], RBF)
     c = problems.y * np.outer(sides, rng.uniform(0.1, 0.9, len(X))).ravel()
     f = plain(RBF, X, X)[problems.rows][:, problems.rows] @ c
-    answer = c, f, np.zeros(1), 1, never, np.zeros(1)
+    rho = -50.0  # an epsilon that leaves no loss
+    answer = c, f, np.zeros(1), 1, never, np.array([rho])
     all_places = problems.bounds(*answer)
     monkeypatch.setattr(many_problems, "ALL_PLACES", 0.0)
     rest = 0.5 * c @ f
-    slacks = problems.q - problems.y * f
-    primal = rest + (problems.C * np.maximum(slacks, 0.0)).sum()
+    assert (problems.q + rho < problems.y * f).all()
+    primal = rest - rho * problems.mass[0]
     for found in (problems.bounds(*answer), all_places):
         assert found[0, 0] == pytest.approx(primal, rel=1e-9)
         assert found[0, 1] <= problems.q @ np.abs(c) - rest
