@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +19,14 @@ from widemargin.estimators.batch_problems import Found, numbered
 from widemargin.estimators.engine_choice import refuse_batch
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
+from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Solution, Status, Trace
 from widemargin.solutions import Solutions
 from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.driver import unsolved
 from widemargin.solvers.kernel.batch import NAME as BATCH
+from widemargin.solvers.kernel.batch import NEAR
 from widemargin.system.threads import ONE_BLAS_THREAD
 
 # The gap above which zero is the better start: float32 has led astray. Zero has a gap
@@ -61,6 +64,8 @@ def solve_task(
     callback = training.callbacks.of(k, at)
     limits = dataclasses.replace(training.limits, callback=callback, checkpoint=saved)
     start = None if training.starts is None else training.starts[k]
+    if isinstance(problem, KernelProblem) and _is_all_rounding(start):
+        problem.columns.refine()  # float32 would lead away from the answer
     try:
         solution = auto.solve_within(
             problem,
@@ -75,6 +80,14 @@ def solve_task(
             training.reached[k] = None, *lost.best[:2]
         raise
     return problem, _after_batch(solution) if asked == BATCH else solution
+
+
+def _is_all_rounding(start: Any) -> bool:
+    """Whether rounding may be most of the gap that the batch solver has left."""
+    if not isinstance(start, Solution) or start.solver != BATCH:
+        return False
+    bounds = start.certificate
+    return start.status is Status.STALLED and bounds.gap <= NEAR * bounds.rounding
 
 
 def _after_batch(solution: Solution) -> Solution:

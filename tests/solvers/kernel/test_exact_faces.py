@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import make_friedman1, make_moons
 
 from widemargin import SVC, SVR, NuSVC, OneClassSVM
+from widemargin.solvers.kernel import batch
 
 
 def classes(count, rows, columns, seed=0, spread=1.5):
@@ -187,6 +188,35 @@ def test_no_room_for_float64():
     clf = SVC(kernel="poly", C=100.0, memory_limit=400 * 400 * 4).fit(X, y)
     assert clf.status_ == "solved"
     assert clf.solution_.solver != "batch"
+
+
+def test_one_problem_needs_no_more_room_with_two_threads(monkeypatch):
+    monkeypatch.setattr(batch, "SHARED_WORK", 0)
+    X, y = make_moons(1000, noise=0.25, random_state=0)
+    clf = SVC(gamma=0.5, C=1e4, memory_limit=38 << 20)
+    one, two = (clone(clf).set_params(n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert one.solution_.extras["steps"] == two.solution_.extras["steps"]
+    assert one.solution_.extras["steps"] < 60 * len(y)  # in float64
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sums_without_a_margin_are_solved_in_float64(seed):
+    X, y = noise(1100, 8, seed=seed)
+    nu = NuSVC(nu=0.3, gamma=0.01, time_limit=10.0).fit(X, y)
+    assert (nu.status_, len(nu.solution_.trace)) == ("solved", 1)
+
+
+@pytest.mark.parametrize("seed", [6, 11])
+def test_an_answer_that_rounding_hides_is_taken_up_in_float64(seed):
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(200, 1500)), int(rng.integers(2, 9))
+    X = rng.normal(size=(m, n))
+    y = X[:, 0] + rng.uniform(0.3, 2.0) * rng.normal(size=m) > 0.0
+    weights = 10.0 ** rng.uniform(-4, 4, m)
+    C, gamma, tol = 10.0 ** rng.uniform([3.0, -2.0, -8.0], [6.0, 0.5, -6.0])
+    clf = SVC(C=C, gamma=gamma, tol=tol).fit(X, y, sample_weight=weights)
+    assert clf.solution_.solver != "batch"  # whose bounds have less digits
+    assert (clf.status_, len(clf.solution_.trace)) == ("solved", 1)
 
 
 def test_no_time_for_all_of_it():
