@@ -199,6 +199,8 @@ class Problem {
     if (!(of_.unit > 0)) of_.unit = 1;
     is_exact_ = true;
     narrow_.turn_off();
+    const double basis = static_cast<double>(most_of_basis());
+    const double work = limits.work * static_cast<double>(of_.m) * basis * basis;
     ExactProblem exact(of_, code_);
     double stop = kViolation * limits.tol * of_.unit;
     const auto rows = static_cast<std::int64_t>(of_.m);
@@ -218,7 +220,7 @@ class Problem {
       if (bounds_.gap() <= share_) return BatchEnd::solved;
       if (is_first) bounds_.count_from(steps_);  // by float32 it may have been less
       if (settled && (stop *= kFall) < digits()) return BatchEnd::stuck;
-      if (steps_ >= most || !bounds_.has_fallen(steps_, patience) ||
+      if (steps_ >= most || exact.work() > work || !bounds_.has_fallen(steps_, patience) ||
           bounds_.is_hopeless(before, (is_faced ? kHopelessFaced : 1) * limits.hopeless))
         return BatchEnd::stuck;
       if (turn_.is_over()) return BatchEnd::stopped;

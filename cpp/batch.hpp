@@ -116,6 +116,7 @@ struct BatchLimits {
   bool exactly;                // in float64, with all kernel values of a problem at once
   double hopeless;             // share of the largest objective below which no margin is likely
   double seconds;              // that problems share; infinite: none ends for the others
+  double work;                 // of Newton's steps: multiplications a row and pair of a basis
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 

@@ -5,6 +5,7 @@
 #include "batch_sums.hpp"
 #include "bindings.hpp"
 #include "bindings_views.hpp"
+#include "exact_problem.hpp"
 #include "fold_problems.hpp"
 #include "given_facts.hpp"
 #include "group_rows.hpp"
@@ -128,17 +129,13 @@ void check_groups(const Index& strip, const Index& count, const Index& rows, std
 std::tuple<std::int64_t, bool> solved(const widemargin::BatchSamples& samples, const Asked& asked,
                                       double tol, std::int64_t most, std::int64_t bytes,
                                       std::size_t threads, bool exactly, double hopeless,
-                                      double seconds, const nb::callable& stop, int simd) {
+                                      double seconds, double work, const nb::callable& stop,
+                                      int simd) {
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
   Question question{stop};
-  const widemargin::BatchLimits limits{tol,
-                                       most,
-                                       static_cast<std::size_t>(bytes),
-                                       threads,
-                                       exactly,
-                                       hopeless,
-                                       seconds,
-                                       std::ref(question)};
+  const widemargin::BatchLimits limits{tol,     most,    static_cast<std::size_t>(bytes),
+                                       threads, exactly, hopeless,
+                                       seconds, work,    std::ref(question)};
   std::vector<widemargin::BatchResult> results(asked.end.size());
   const auto problems = asked.problems();
   std::int64_t evaluations;
@@ -160,7 +157,7 @@ std::tuple<std::int64_t, bool> solve_batch(
     const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, bool exactly, double hopeless,
-    double seconds, const nb::callable& stop, const Matrix<double>& numbers,
+    double seconds, double work, const nb::callable& stop, const Matrix<double>& numbers,
     const Matrix<std::int64_t>& counts, int simd) {
   check_groups(strip, count, rows, batch.count);
   const Asked asked{group, group_end, end,    after,   y,         C,       q,
@@ -172,7 +169,8 @@ std::tuple<std::int64_t, bool> solve_batch(
   const widemargin::BatchSamples samples{form_of(form),  strips,
                                          batch,          {span(strip), span(count), span(rows)},
                                          span(diagonal), exact_rows(exact_form, exact, norms)};
-  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, stop, simd);
+  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, work, stop,
+                simd);
 }
 
 // The rows of X less centers for `solve_batch`: `place` has the row of each padded sample, each row
@@ -229,7 +227,7 @@ std::tuple<std::int64_t, bool> solve_given(
     const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, bool exactly, double hopeless,
-    double seconds, const nb::callable& stop, const Matrix<double>& numbers,
+    double seconds, double work, const nb::callable& stop, const Matrix<double>& numbers,
     const Matrix<std::int64_t>& counts, int simd) {
   check_groups(strip, count, rows, diagonal.size());
   const Asked asked{group, group_end, end,    after,   y,         C,       q,
@@ -241,7 +239,8 @@ std::tuple<std::int64_t, bool> solve_given(
                                          {span(strip), span(count), span(rows)},
                                          span(diagonal),
                                          given_rows(values, diagonal)};
-  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, stop, simd);
+  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, work, stop,
+                simd);
 }
 
 template <class Sums>
@@ -361,6 +360,8 @@ void bind_batch(nb::module_& m) {
   m.attr("LONGEST") = widemargin::KeptScores::kLongest;
   m.attr("SUM_BLOCKS") = widemargin::kSumBlocks;
   m.attr("MANY_FREE") = widemargin::kManyFree;
+  m.attr("MOST_FACED") = widemargin::ExactProblem::kMostFaced;
+  m.attr("MOST_BASIS") = widemargin::ExactFace::kMostBasis;
   m.attr("FAR_OFF") = widemargin::kFarOff;
   m.attr("OF_VISIT") = widemargin::kOfVisit;
   m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
@@ -369,15 +370,15 @@ void bind_batch(nb::module_& m) {
         "end"_a.noconvert(), "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(),
         "q"_a.noconvert(), "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(),
         "squared"_a, "intercept"_a, "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a,
-        "hopeless"_a, "seconds"_a, "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(),
-        "simd"_a = -1);
+        "hopeless"_a, "seconds"_a, "work"_a, "stop"_a, "numbers"_a.noconvert(),
+        "counts"_a.noconvert(), "simd"_a = -1);
   m.def("solve_given", &solve_given, "values"_a.noconvert(), "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(),
         "group"_a.noconvert(), "group_end"_a.noconvert(), "end"_a.noconvert(),
         "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "q"_a.noconvert(),
         "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a,
-        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a, "hopeless"_a, "seconds"_a, "stop"_a,
-        "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
+        "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a, "hopeless"_a, "seconds"_a, "work"_a,
+        "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
   m.def("sum_given", &sum_given, "values"_a.noconvert(), "diagonal"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);

@@ -42,6 +42,9 @@ class ExactFace {
     add_scores(p);
   }
 
+  // Multiplications by factors so far.
+  double work() const { return work_; }
+
  private:
   typedef std::array<double, 2> Pair;  // one number for each sum that is given
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
@@ -92,6 +95,7 @@ class ExactFace {
       reserve(k + 1, std::min(p.width, kMostBasis));
       for (std::size_t a = 0; a < k; ++a) way_[a] = entry(p, i, basis_[a]);
       code_.forward(R_.data(), stride_, k, way_.data(), 0);
+      work_ += square(k);  // with what follows
       const double own = entry(p, i, i);
       double left = own;
       for (std::size_t a = 0; a < k; ++a) left -= way_[a] * way_[a];
@@ -203,6 +207,7 @@ class ExactFace {
     changed_.clear();
   }
 
+  static double square(std::size_t k) { return static_cast<double>(k) * static_cast<double>(k); }
   static std::size_t sums(const SmallProblem<double>& p) {
     return static_cast<std::size_t>(p.sums);
   }
@@ -245,12 +250,14 @@ class ExactFace {
     return std::isfinite(by[0]) && std::isfinite(by[1]);
   }
 
-  void solve(std::vector<double>& b, std::size_t first = 0) const {
+  void solve(std::vector<double>& b, std::size_t first = 0) {
     code_.forward(R_.data(), stride_, basis_.size(), b.data(), first);
     code_.backward(R_.data(), stride_, basis_.size(), b.data());
+    work_ += square(basis_.size());
   }
   void remove(std::size_t a) {
     code_.remove(R_.data(), stride_, basis_.size(), a);
+    work_ += 2 * square(basis_.size() - a);
     place_[basis_[a]] = kNone, has_ones_ = false;
     basis_.erase(basis_.begin() + static_cast<std::ptrdiff_t>(a));
     for (std::size_t b = a; b < basis_.size(); ++b) place_[basis_[b]] = b;
@@ -274,6 +281,7 @@ class ExactFace {
   Pair sum_of_way_{};   // before it was made zero
   Pair more_{};         // what the slopes of the basis have more, by what has moved
   double of_sums_ = 0;  // what each sum adds to the matrix
+  double work_ = 0;
   std::size_t stride_ = 0;
   bool has_ones_ = false;  // of the basis as it is
 };

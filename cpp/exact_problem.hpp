@@ -62,6 +62,9 @@ class ExactProblem {
     return (m * padded(m) + 2 * basis * basis) * sizeof(double);
   }
 
+  // Multiplications of Newton's steps so far.
+  double work() const { return face_.work(); }
+
   static std::int64_t steps_of_face(std::size_t m) {
     return static_cast<std::int64_t>(std::min(m, kStepsOfFace));
   }

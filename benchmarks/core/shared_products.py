@@ -82,7 +82,7 @@ def main():
         for loss in ("squared_hinge", "hinge"):
             for C in CS:
                 fitted = LinearSVC(loss=loss, C=C, time_limit=10)
-                found = times(fitted, data, "steps_before_others", options.rounds)
+                found = times(fitted, data, ["steps_before_others"], options.rounds)
                 alone, both = map(min, found)
                 ratios.append(both / alone)
                 cells.append(f"{alone:13.3f}{both:8.3f}{ratios[-1]:6.2f}")

@@ -1,9 +1,10 @@
-"""Pair steps on products of rows before Newton's method, or Newton's method at once.
+"""Steps on products of rows before other solvers, or these at once.
 
-Whole fits of `LinearSVC(loss="hinge")` and of `LinearSVR` on few dense rows with 100 to
-256 columns, where columns are 0.4 of the rows and more: columns of one size, of sizes
-that differ up to eight times, of low rank, and real images, C from 0.01 to 1e4. Seconds
-are medians of fits in turns. Prints a table and writes OUTPUT/steps_or_newton.txt.
+Whole fits of `LinearSVC(loss="hinge")` on dense rows with 100 to 800 columns, a fifth
+of the rows and more, and of `LinearSVR` on fewer: columns of one size, of sizes that
+differ up to eight times, of low rank, labels that are noise, and real images, C from
+0.01 to 1e4. Milliseconds are medians of fits in turns. Prints a table and writes
+OUTPUT/steps_or_newton.txt.
 """
 
 import argparse
@@ -19,10 +20,14 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.environment import RESULTS, machine
 from widemargin import LinearSVC, LinearSVR
 from widemargin.estimators import batch
+from widemargin.estimators.engine_choice import Before
 
+SECONDS = 3.0  # of the turns of one cell, after which no more begin
 CS = 0.01, 0.1, 1.0, 100.0, 1e4
 SHAPES = [(120, 110), (200, 110), (200, 150), (300, 150), (300, 250)]
 SHAPES += [(450, 200), (600, 250)]
+LARGE = [(600, 130), (1_200, 300), (1_200, 500), (3_000, 800)]
+RULES = "steps_before_newton", "steps_before_others"
 HEAD = f"{'rows':28}" + "".join(f"{f'C = {C:g}':>22}" for C in CS)
 
 
@@ -43,6 +48,12 @@ def classes(m, n, count=2, sizes=0.0, rank=None):
         X = X[:, :rank] @ rng.normal(size=(rank, n)) / np.sqrt(rank)
         X += 0.1 * rng.normal(size=X.shape)
     return X * np.exp(rng.uniform(0.0, sizes, n)), y
+
+
+def noise(m, n):
+    """Two classes of which the rows say nothing."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(m, n)), rng.integers(0, 2, m)
 
 
 def targets(m, n, sizes=0.0):
@@ -79,6 +90,13 @@ def tasks():
         if n >= 200:
             yield f"targets {shape}", targets(m, n), regressor
             yield f"targets {shape}, sizes", targets(m, n, 2.0), regressor
+    for m, n in LARGE:
+        shape = f"{m} x {n}"
+        yield f"2 classes {shape}", classes(m, n), classifier
+        yield f"2 classes {shape}, sizes", classes(m, n, sizes=2.0), classifier
+        yield f"2 classes {shape}, rank 30", classes(m, n, rank=30), classifier
+        yield f"noise {shape}", noise(m, n), classifier
+    yield "5 classes 1200 x 500", classes(1_200, 500, 5), classifier
     for m in (300, 600):
         yield f"images {m} x 256", images(m), classifier
 
@@ -92,17 +110,17 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ConvergenceWarning)
     here = machine({})
-    lines = [f"{here['cpu']}; {here['versions']}; ms: Newton's, steps first, ratio"]
+    lines = [f"{here['cpu']}; {here['versions']}; ms: others, steps first, ratio"]
     lines.append(HEAD)
     print("\n".join(lines))
     ratios = []
     for name, data, make in tasks():
         cells = []
         for C in CS:
-            found = times(make(C), data, "steps_before_newton", options.rounds + 1)
-            newton, both = (1e3 * median(seconds[1:]) for seconds in found)
-            ratios.append(both / newton)
-            cells.append(f"{newton:9.2f}{both:7.2f}{ratios[-1]:6.2f}")
+            found = times(make(C), data, RULES, options.rounds + 1)
+            others, both = (1e3 * median(seconds[1:] or seconds) for seconds in found)
+            ratios.append(both / others)
+            cells.append(f"{others:9.2f}{both:7.2f}{ratios[-1]:6.2f}")
         lines.append(f"{name:28}" + "".join(cells))
         print(lines[-1], flush=True)
     lines.append(f"geometric mean of the ratios {geometric_mean(ratios):.2f}")
@@ -110,17 +128,21 @@ def main():
     (options.output / "steps_or_newton.txt").write_text("\n".join(lines) + "\n")
 
 
-def times(machine, data, name, rounds):
-    """Seconds of fits in turns: without a rule of `estimators.batch`, and with it."""
-    rule, found = getattr(batch, name), ([], [])
+def times(machine, data, names, rounds):
+    """Seconds of fits in turns: without rules of `estimators.batch`, and with them."""
+    rules, found = {name: getattr(batch, name) for name in names}, ([], [])
     try:
         for turn in range(2 * rounds):
-            setattr(batch, name, rule if turn % 2 else lambda training: 0)
+            for name, rule in rules.items():
+                setattr(batch, name, rule if turn % 2 else lambda training: Before(0))
             begin = time.perf_counter()
             machine.fit(*data)
             found[turn % 2].append(time.perf_counter() - begin)
+            if sum(map(sum, found)) > SECONDS and turn % 2:
+                break
     finally:
-        setattr(batch, name, rule)
+        for name, rule in rules.items():
+            setattr(batch, name, rule)
     return found
 
 

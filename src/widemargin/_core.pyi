@@ -144,6 +144,8 @@ SUM_BLOCKS: int
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
 MANY_FREE: int
+MOST_FACED: int
+MOST_BASIS: int
 FAR_OFF: float
 OF_VISIT: float
 KERNEL_STEPS: float
@@ -446,6 +448,7 @@ def solve_batch(
     exactly: bool,
     hopeless: float,
     seconds: float,
+    work: float,
     stop: Callable[[], bool],
     numbers: Vector,
     counts: NDArray[np.int64],
@@ -556,6 +559,7 @@ def solve_given(
     exactly: bool,
     hopeless: float,
     seconds: float,
+    work: float,
     stop: Callable[[], bool],
     numbers: Vector,
     counts: NDArray[np.int64],

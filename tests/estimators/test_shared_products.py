@@ -7,6 +7,7 @@ from sklearn.datasets import make_blobs
 
 from widemargin import LinearSVC, LinearSVR
 from widemargin.estimators import batch, engine_choice
+from widemargin.estimators.engine_choice import Before
 
 
 @pytest.fixture
@@ -15,9 +16,9 @@ def asked(monkeypatch):
     found = []
     solve = batch.solve_by_products
 
-    def by_products(training, chosen, most=None):
-        found.append(most)
-        return solve(training, chosen, most)
+    def by_products(training, chosen, before=None):
+        found.append(before and before.steps)
+        return solve(training, chosen, before)
 
     monkeypatch.setattr(batch, "solve_by_products", by_products)
     return found
@@ -27,11 +28,13 @@ def data(m=900, n=300, classes=5, spread=6.0):
     return make_blobs(m, n, centers=classes, cluster_std=spread, random_state=0)
 
 
-@pytest.mark.parametrize(("loss", "steps"), [("squared_hinge", 4), ("hinge", 10)])
-def test_classes_share_products(loss, steps, asked):
-    X, y = data()
+@pytest.mark.parametrize(
+    ("loss", "m", "steps"), [("squared_hinge", 900, 4), ("hinge", 1600, 10)]
+)
+def test_classes_share_products(loss, m, steps, asked):
+    X, y = data(m)
     clf = LinearSVC(loss=loss).fit(X, y)
-    assert asked == [steps * 900]
+    assert asked == [steps * m]
     assert clf.status_ == "solved"
     assert {one.solver for one in clf.solutions_} == {"batch"}
 
@@ -39,10 +42,10 @@ def test_classes_share_products(loss, steps, asked):
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_what_steps_do_not_solve_goes_on(loss, asked, monkeypatch):
     X, y = data(620, 260, 3, spread=30.0)
-    monkeypatch.setattr(batch, "steps_before_others", lambda training: 0)
+    monkeypatch.setattr(batch, "steps_before_others", lambda training: Before(0))
     alone = LinearSVC(loss=loss, tol=1e-6).fit(X, y)
     assert asked == []
-    monkeypatch.setattr(batch, "steps_before_others", lambda training: 300)
+    monkeypatch.setattr(batch, "steps_before_others", lambda training: Before(300))
     clf = LinearSVC(loss=loss, tol=1e-6).fit(X, y)
     assert asked == [300]
     assert clf.status_ == "solved"

@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from widemargin import SVC, LinearSVC, LinearSVR
-from widemargin.estimators import batch, solving
+from widemargin.estimators import batch, engine_choice, solving
+from widemargin.estimators.engine_choice import Before
 from widemargin.solution import Status
 
 
@@ -15,9 +16,9 @@ def asked(monkeypatch):
     found = []
     steps, newton = batch.solve_by_products, batch._by_newton
 
-    def by_products(training, chosen, most=None):
-        found.append(("steps", most))
-        return steps(training, chosen, most)
+    def by_products(training, chosen, before=None):
+        found.append(("steps", before and before.steps))
+        return steps(training, chosen, before)
 
     def by_newton(training, chosen):
         found.append(("newton", list(chosen)))
@@ -52,11 +53,15 @@ def most(m, n):
     return int(n * n * (m + n / 1.5) / 1000)
 
 
+def most_in_float32(m, n):
+    return 2 * (30 * m + n**3 // (5 * m))
+
+
 @pytest.mark.parametrize("machine", [LinearSVC(loss="hinge"), SVC(kernel="linear")])
 def test_steps_that_suffice_are_all(machine, asked):
     X, y = rows()
     machine.fit(X, y)
-    assert asked == [("steps", most(200, 110))]
+    assert asked == [("steps", most_in_float32(200, 110))]
     assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
 
 
@@ -64,11 +69,11 @@ def test_steps_that_suffice_are_all(machine, asked):
 def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypatch):
     X, y = rows(classes=5)
     options = {"loss": "hinge", "C": 100.0, "tol": 1e-6}
-    monkeypatch.setattr(batch, "steps_before_newton", lambda training: 0)
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training: Before(0))
     alone = LinearSVC(**options).fit(X, y)
     assert asked == [("newton", [0, 1, 2, 3, 4])]
     asked.clear()
-    monkeypatch.setattr(batch, "steps_before_newton", lambda training: few)
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training: Before(few))
     clf = LinearSVC(**options).fit(X, y)
     assert clf.status_ == "solved"
     assert asked == [("steps", few), ("newton", left)]
@@ -86,14 +91,29 @@ def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypa
     ("m", "n", "loss"),
     [
         (200, 99, "hinge"),  # fewer columns
-        (300, 119, "hinge"),  # too small a share
-        (601, 250, "hinge"),  # more rows
+        (601, 120, "hinge"),  # too small a share
         (200, 110, "squared_hinge"),
     ],
 )
 def test_others_begin_by_newtons_method(m, n, loss, asked):
     LinearSVC(loss=loss).fit(*rows(m, n))
     assert [name for name, _ in asked] == ["newton"]
+
+
+@pytest.mark.parametrize("n", [250, 300])
+@pytest.mark.parametrize("C", [100.0, 1e4])
+def test_steps_in_float64_suffice_where_float32_is_too_rough(n, C):
+    clf = LinearSVC(loss="hinge", C=C).fit(*rows(1000, n))
+    assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
+
+
+def test_newtons_steps_end_where_they_take_long(asked, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 110))
+    y = np.arange(400) % 2
+    for work in (1e9, engine_choice.FACED_WORK):
+        monkeypatch.setattr(engine_choice, "FACED_WORK", work)
+        assert LinearSVC(loss="hinge", C=1e4).fit(X, y).status_ == "solved"
+    assert [name for name, _ in asked] == ["steps", "steps", "newton"]
 
 
 def test_tubes_of_a_width_begin_by_steps(asked):
@@ -127,8 +147,8 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     X, y = rows(classes=5)
     steps = batch.solve_by_products
 
-    def interrupted(training, chosen, most=None):
-        found = list(steps(training, chosen, 1500))  # all but 2 are stalled
+    def interrupted(training, chosen, before=None):
+        found = list(steps(training, chosen, Before(1500)))  # all but 2 are stalled
         found[2] = found[2].changed(status=Status.INTERRUPTED)
         return dict(enumerate(found))
 

@@ -103,8 +103,8 @@ def _linear_batch(training: Training) -> Found:
         return found
     if suits_products(training, m):
         found |= numbered(solve_by_products(training, chosen))
-    elif most := steps_before_others(training):
-        found |= numbered(solve_by_products(training, chosen, most))
+    elif (before := steps_before_others(training)).steps:
+        found |= numbered(solve_by_products(training, chosen, before))
     return found
 
 
@@ -167,9 +167,8 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
     They solve many problems where rows are hardly more than the columns.
     """
     found: dict[int, Solution] = {}
-    most = steps_before_newton(training) if may else 0
-    if most > 0:
-        products = solve_by_products(training, chosen, most)
+    if may and (before := steps_before_newton(training)).steps:
+        products = solve_by_products(training, chosen, before)
         if isinstance(products, Solutions) and not _are_stalled(products):
             return products
         found = numbered(products)

@@ -76,11 +76,12 @@ def numbered(found: Found) -> dict[int, Solution]:
 
 
 def solve_by_products(
-    training: Training, chosen: list[int], most: int | None = None
+    training: Training, chosen: list[int], before: tuple[int, float] | None = None
 ) -> Found:
     """Solutions by the products of few rows, some of which may be stalled.
 
-    After so many steps all are that are not solved.
+    After as many steps and as much work as come ``before`` others all are that are not
+    solved: see `Before`.
     """
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
@@ -98,7 +99,7 @@ def solve_by_products(
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))
-    found = solve_many(problems, training.limits, memory, threads, most)
+    found = solve_many(problems, training.limits, memory, threads, *before or ())
     return _by_number(training, chosen, found)
 
 

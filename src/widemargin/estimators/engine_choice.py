@@ -5,11 +5,12 @@ linear in their columns by Newton's method on the columns, or by the products of
 """
 
 import dataclasses
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from scipy import sparse
 
+from widemargin import _core
 from widemargin.data.memory import as_rows
 from widemargin.estimators.batch_problems import (
     form,
@@ -27,6 +28,7 @@ from widemargin.solvers.kernel.batch import (
     LEAST_GAP,
     MOST_ROWS,
     MOST_ROWS_ALONE,
+    MOST_EXACTLY,
     MOST_ROWS_TWICE,
     NAME,
     NARROW,
@@ -74,16 +76,22 @@ MOST_STORED, MOST_STORED_ALONE = 100_000_000, 500_000
 # of these, 0.9 to 5 times; w1a, 950, 0.3 to 0.8; ten ones a row, 600 and 1,000 columns,
 # 3,000 and 30,000, 0.1 to 0.4.)
 FACTOR_COST = 500
-# Pair steps on products of rows come before Newton's method where the columns are at
-# least so many, and so large a share of the rows. They are as many as its first
-# multiplications, n^2 (m + 2n/3), over STEP_COST: a third of its time. Of tubes more
-# columns are needed, of which none deviates so many times as much as another, and half
-# a width of so many deviations of the targets: without a width steps always fail.
-# (benchmarks/core/steps_or_newton.py: 0.05 to 0.8 of the time, 1.1 to 1.8 where steps
-# fail, with C >= 1 on columns of low rank; mean 0.5. Real sets: 600 rows of usps and
-# isolet with C up to 1 0.06 to 0.1, of 250 rows of a9a with C = 100 1.5.)
-STEP_COLUMNS, STEP_SHARE, STEP_COST = 100, 0.4, 1000
-STEP_COLUMNS_OF_TUBES, TUBE_SIZES, TUBE_WIDTH = 200, 5.0, 0.05
+# Pair steps on products of rows come before Newton's method on the columns for tubes of
+# few rows where the columns are at least so many, and so large a share of the rows; of
+# which none deviates so many times as much as another; and half a width is so many
+# deviations of the targets: without a width steps always fail. They are as many as its
+# first multiplications, n^2 (m + 2n/3), over STEP_COST: a third of its time.
+# (benchmarks/core/steps_or_newton.py: 0.03 to 0.3 of the time.)
+STEP_COLUMNS, STEP_SHARE, STEP_COST = 200, 0.4, 1000
+TUBE_SIZES, TUBE_WIDTH = 5.0, 0.05
+# Classifiers with the hinge go on there to their end in float64, where so many columns
+# are so large a share of the rows: 0.01 to 0.5 of the time on usps, isolet and mnist, of
+# two and more classes, up to 1.9 where they fail (C = 1e4), up to 3.5 on labels that are
+# noise. They fail where Newton's steps have taken this share of the products of all
+# rows and pairs of columns: those that end take 0.04 to 0.65 of it, others 5 to 20.
+# (The same benchmark.)
+FACED_COLUMNS, FACED_SHARE = 100, 0.2
+FACED_WORK = 0.8
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -142,20 +150,48 @@ def suits_newton(training: Training, m: int) -> bool:
     return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
 
 
-def steps_before_newton(training: Training) -> int:
-    """Pair steps on products of rows that come before Newton's method; 0 for none."""
+class Before(NamedTuple):
+    """What products of dense rows have before other solvers; they follow where it ends.
+
+    Attributes
+    ----------
+    steps : int, pair steps of a problem; 0: the others begin
+    work : float, of Newton's steps: see `solve_many`
+    """
+
+    steps: int
+    work: float = np.inf
+
+
+def steps_before_newton(training: Training) -> Before:
+    """Steps on products of rows that come before Newton's method on the columns."""
     (m, n), q = training.rows.shape, training.recipe.q
-    least = STEP_COLUMNS if q is None else STEP_COLUMNS_OF_TUBES
-    wide = n >= max(least, STEP_SHARE * m) and m <= MOST_LINEAR
-    if not wide or not form(training)[0].is_bounded:
-        return 0
-    if q is not None:
-        width, target = -0.5 * (q[:m] + q[m:]).mean(), 0.5 * (q[:m] - q[m:])
-        sizes = training.rows.moments[1]
-        is_even = sizes.max() <= TUBE_SIZES * sizes[sizes > 0.0].min(initial=np.inf)
-        if width < TUBE_WIDTH * target.std() or not is_even:
-            return 0
-    return int(n * n * (m + n / 1.5) / STEP_COST)
+    if suits_faces(training):
+        return _faced(m, n)
+    wide = n >= max(STEP_COLUMNS, STEP_SHARE * m) and m <= MOST_LINEAR
+    if q is None or not wide or not form(training)[0].is_bounded:
+        return Before(0)
+    width, target = -0.5 * (q[:m] + q[m:]).mean(), 0.5 * (q[:m] - q[m:])
+    sizes = training.rows.moments[1]
+    is_even = sizes.max() <= TUBE_SIZES * sizes[sizes > 0.0].min(initial=np.inf)
+    if width < TUBE_WIDTH * target.std() or not is_even:
+        return Before(0)
+    return Before(int(n * n * (m + n / 1.5) / STEP_COST))
+
+
+def suits_faces(training: Training) -> bool:
+    """Whether products of rows come before others, to their end in float64."""
+    (m, n), X = training.rows.shape, training.rows.in_memory()
+    if training.tasks.are_pairs or training.recipe.q is not None:
+        return False
+    fits = max(FACED_COLUMNS, FACED_SHARE * m) <= n < _core.MOST_BASIS
+    fits = fits and m <= MOST_EXACTLY
+    return fits and isinstance(X, np.ndarray) and form(training)[0].is_bounded
+
+
+def _faced(m: int, n: int) -> Before:
+    """All steps in float32, and so much of Newton's as pays."""
+    return Before(2 * (30 * m + n**3 // (5 * m)), FACED_WORK)
 
 
 def suits_descent(training: Training) -> float:
@@ -230,22 +266,24 @@ def suits_products(training: Training, m: int) -> bool:
     return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY)
 
 
-def steps_before_others(training: Training) -> int:
-    """Pair steps on products of many dense rows, before other solvers; 0 for none.
+def steps_before_others(training: Training) -> Before:
+    """Steps on products of many dense rows, before other solvers.
 
     Of two classes, or of each against the rest: all problems share the products.
     """
     (m, n), t = training.rows.shape, len(training.tasks)
     if training.tasks.are_pairs or training.recipe.q is not None:
-        return 0
+        return Before(0)
     dense = isinstance(training.rows.in_memory(), np.ndarray)
-    is_bounded = form(training)[0].is_bounded
+    is_bounded, faced = form(training)[0].is_bounded, suits_faces(training)
     share, steps = SHARED_BOUNDED if is_bounded else SHARED_SQUARED
-    if not dense or n <= MOST_COLUMNS or m > min(MOST_SHARED, share * t * n):
-        return 0
+    suits = dense and n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
+    if not (suits or faced):
+        return Before(0)
     facts = _facts(training)
-    descends = facts.descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m)
-    return 0 if descends else steps * m
+    if facts.descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m):
+        return Before(0)
+    return _faced(m, n) if faced else Before(steps * m)
 
 
 def is_allowed(

@@ -6,8 +6,8 @@ further than that [mangasarian1999]_. Where float32 is too rough for the gap, th
 that count are made in float64 between them. A row of K is made when its variable first
 moves, with a few others that will move soon, and kept for all problems that share its
 samples. Of long problems the core leaves variables out that are settled at their
-bounds, until the others are near the end. Problems of a few rows go on in float64, to
-its last digits. Threads take the problems one after the other, the largest first; of
+bounds, until the others are near the end. Problems of up to 4,096 rows that it does not
+solve go on in float64, those of a few rows to its last digits. Threads take the problems one after the other, the largest first; of
 one large problem with few columns, solved by working sets that keep no rows, they make
 the values. What comes out does not depend on them. It is checked by
 `ManyProblems.bounds`.
@@ -16,11 +16,13 @@ the values. What comes out does not depend on them. It is checked by
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin import _core
 from widemargin.problems.base import FLOOR
 from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import (
@@ -86,11 +88,11 @@ FEWER_EXACTLY = 10
 # 100 take 0.07 to 0.2 times the processor time of working sets to a gap of 1e-8, and
 # with C = 100 float64 scores in float32 steps do not reach 1e-10.
 LEAST_GAP = 1e-8
-# Rows up to which a problem that float32 does not solve goes on in float64, with all
-# its kernel values: 15 linear pairs of 200 rows with C = 100 take 42 ms, not 450; and
-# where an interior point of products of rows takes as long (1,000 x 600, C = 1: 90 ms,
-# not 250).
-MOST_EXACTLY, MOST_AT_ONCE, MOST_BEFORE_INSIDE = 4096, 1024, 600
+# Rows up to which a problem that the core has given up goes on in float64, with all its
+# kernel values (15 linear pairs of 200 rows with C = 100 take 42 ms, not 450); and where
+# an interior point of products of rows takes as long (1,000 x 600, C = 1: 90 ms, not
+# 250).
+MOST_EXACTLY, MOST_BEFORE_INSIDE = _core.MOST_FACED, 600
 # Answers with less than so many times the gap that is asked for are near: rounding is
 # in the way, which ends elsewhere. (0: 0.6 to 3.9 of the time, 1e4: 0.7 to 1.6,
 # benchmarks/core/untuned.py.)
@@ -178,6 +180,7 @@ def solve_many(
     memory: int,
     threads: int,
     most: int | None = None,
+    work: float = np.inf,
 ) -> "BatchSolutions":
     """Solve problems to a relative gap, as far as float32 kernel values allow it.
 
@@ -189,6 +192,9 @@ def solve_many(
     threads : int
     most : int or None
         Steps of each problem, after which another solver is to take it.
+    work : float
+        What Newton's steps have then: multiplications for each row and pair of
+        variables of a basis.
 
     Returns
     -------
@@ -197,8 +203,8 @@ def solve_many(
         of columns that are known. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
-    solve = solve_all if most is None else functools.partial(solve_places, most=most)
-    ends = solve(problems, limits, memory, threads, is_shared=True)
+    brief = {} if most is None else {"most": most, "work": work}
+    ends = solve_all(problems, limits, memory, threads, is_shared=True, **brief)
     return BatchSolutions(problems, ends, limits)
 
 
@@ -209,16 +215,18 @@ def solve_all(
     threads: int,
     *,
     is_shared: bool = False,
+    **brief: Any,
 ) -> Ends:
-    """The same, as arrays over all places.
+    """The same, as arrays over all places; ``brief`` are most and work, if any.
 
     Where the time ``is_shared`` the last problem has as much of it as the first one.
 
     Problems that stall go on here where that is faster: near the gap that is asked for,
-    to half of it; those of a few rows in float64; or where hulls are seen to meet. By
-    products of rows an interior point ends those that are left.
+    to half of it; those of not too many rows in float64; or where hulls are seen to
+    meet. By products of rows an interior point ends those that are left. In brief only
+    those go on that rounding may have kept from their end.
     """
-    ends = solve_places(problems, limits, memory, threads, is_shared=is_shared)
+    ends = solve_places(problems, limits, memory, threads, is_shared=is_shared, **brief)
 
     def left(chosen: NDArray[np.bool_]) -> Index:
         """Which of some are stalled."""
@@ -232,12 +240,19 @@ def solve_all(
         if len(which):
             part = problems.part(which.tolist(), ends.c if c is None else c)
             closer = dataclasses.replace(limits, tol=tol)
-            some = solve_places(part, closer, memory, threads, **how)
+            some = solve_places(part, closer, memory, threads, **brief | how)
             ends = ends.with_some(which, problems.sizes, some)
 
     if ends.status is not Status.STALLED or ends.solved(limits.tol).all():
         return ends
-    tol, hopeless = limits.tol, _are_hopeless(problems, ends, limits.tol)
+    is_twofold = np.ndim(problems.q) > 0 and problems.mass is None  # each row is twice
+    rows, tol = problems.sizes // (2 if is_twofold else 1), limits.tol
+    may_be_exact = ends.is_convex & problems.samples.is_fit & ~_is_rounding(ends)
+    if brief:
+        few = (rows <= MOST_EXACTLY) & (ends.gaps <= FAR * tol)
+        again(left(few & may_be_exact), tol, exactly=True)
+        return ends
+    hopeless = _are_hopeless(problems, ends, tol)
     met, c = np.zeros(len(hopeless), np.bool_), ends.c.copy()
     for k in left(hopeless):
         met[k] = _meets(problems, int(k), c, limits, memory)
@@ -245,14 +260,11 @@ def solve_all(
     # By scores of 0 no row is beyond the margin: bounds make all of them again.
     nothing = np.zeros(int(problems.sizes[which].sum())), np.zeros((2, len(which)))
     again(which, tol, c, known=nothing)
-    is_twofold = np.ndim(problems.q) > 0 and problems.mass is None  # each row is twice
-    rows = problems.sizes // (2 if is_twofold else 1)
     inside = _suit_inside(problems, ends, memory) & ~hopeless
     few = rows <= np.where(inside, MOST_BEFORE_INSIDE, MOST_EXACTLY)
-    few &= ends.is_convex & problems.samples.is_fit & ~_is_rounding(ends)
+    again(left(few & may_be_exact), tol, exactly=True)
     near = (ends.gaps <= NEAR * tol) & ends.is_convex
-    again(left(near & ~(few & (rows <= MOST_AT_ONCE))), CLOSER * tol)
-    again(left(few), tol, exactly=True)
+    again(left(near & ~(few & may_be_exact)), CLOSER * tol)
     for k in left(_suit_inside(problems, ends, memory) & ~hopeless).tolist():
         try:
             answers = _from_inside(problems, k, limits)
@@ -329,11 +341,12 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
     known: tuple[Vector, Vector] | None = None,
     is_shared: bool = False,
     most: int | None = None,
+    work: float = np.inf,
 ) -> Ends:
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
 
     Without a step where scores of the start are ``known``, and (b, rho), (2, t).
-    With ``most`` steps, if that is given.
+    With ``most`` steps, if that is given, and ``work`` of Newton's: see `solve_many`.
     """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
@@ -359,7 +372,7 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
             (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
             (limits.tol, most, memory, threads, exactly),
             _Over(deadline),
-            (HOPELESS, shared),
+            (HOPELESS, shared, work),
         )
         b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
         problems.round_pairs(c)
