@@ -199,7 +199,7 @@ class Problem {
     if (!(of_.unit > 0)) of_.unit = 1;
     is_exact_ = true;
     narrow_.turn_off();
-    const double basis = static_cast<double>(most_of_basis());
+    const double basis = static_cast<double>(std::max<std::size_t>(most_of_basis(), 1));
     const double work = limits.work * static_cast<double>(of_.m) * basis * basis;
     ExactProblem exact(of_, code_);
     double stop = kViolation * limits.tol * of_.unit;
@@ -213,7 +213,7 @@ class Problem {
         is_faced ? kPatientFaced * static_cast<std::size_t>(chunk) : kPatientStepsExactly * of_.m;
     double before = -std::numeric_limits<double>::infinity();
     for (bool is_first = true;; before = bounds_.dual(), is_first = false) {
-      const auto done = exact.advance(stop, std::min(chunk, most - steps_));
+      const auto done = exact.advance(stop, std::min(chunk, most - steps_), work);
       steps_ += done.steps, negative_ += done.negative;
       if (negative_ > 0 && !of_.may_curve) return BatchEnd::stuck;
       const bool settled = !(done.violation > stop) || done.steps == 0;

@@ -30,13 +30,13 @@ class ExactFace {
   explicit ExactFace(const FactorTable& code) : code_(code) {}
 
   // Go there, or on the way as far as the bounds allow, and on without the variable that has met
-  // its own.
-  void go(const SmallProblem<double>& p) {
+  // its own. No variable enters the basis after so many multiplications in all.
+  void go(const SmallProblem<double>& p, double most) {
     if (place_.empty()) begin(p);
     more_ = {};
     for (std::size_t a = basis_.size(); a-- > 0;)
       if (!is_free(p, basis_[a])) remove(a);
-    for (std::size_t i = 0; i < p.q && basis_.size() < kMostBasis; ++i)
+    for (std::size_t i = 0; i < p.q && basis_.size() < kMostBasis && work_ < most; ++i)
       if (place_[i] == kNone && is_free(p, i)) add(p, i);
     if (!basis_.empty()) go_to_least(p);
     add_scores(p);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <vector>
@@ -69,9 +70,10 @@ class ExactProblem {
     return static_cast<std::int64_t>(std::min(m, kStepsOfFace));
   }
 
-  // Pair steps until the violation is at most `stop`, or `most` of them, and Newton's between; then
-  // the scores.
-  PairSteps advance(double stop, std::int64_t most) {
+  // Pair steps until the violation is at most `stop`, or `most` of them, and Newton's between, of
+  // so many multiplications in all; then the scores.
+  PairSteps advance(double stop, std::int64_t most,
+                    double work = std::numeric_limits<double>::infinity()) {
     const SmallProblem<double> problem{{K_.get(), width_},
                                        m_,
                                        width_,
@@ -92,8 +94,8 @@ class ExactProblem {
       const auto some = m_ <= kMostFaced ? std::min(left, steps_of_face(m_)) : left;
       const auto part = code_.pairs.steps64(problem, stop, some);
       done = {done.steps + part.steps, done.negative + part.negative, part.violation};
-      if (!(done.violation > stop) || done.steps == most) break;
-      face_.go(problem);
+      if (!(done.violation > stop) || done.steps == most || face_.work() > work) break;
+      face_.go(problem, work);
     }
     make_scores();
     for (std::size_t r = 0; r < m_; ++r) of_.x[at_[r]] = x_[r], of_.f[at_[r]] = f_[r];
