@@ -26,9 +26,9 @@ from widemargin.solvers import auto
 from widemargin.solvers.kernel.batch import (
     FEW_VECTORS,
     LEAST_GAP,
+    MOST_EXACTLY,
     MOST_ROWS,
     MOST_ROWS_ALONE,
-    MOST_EXACTLY,
     MOST_ROWS_TWICE,
     NAME,
     NARROW,
@@ -85,9 +85,9 @@ FACTOR_COST = 500
 STEP_COLUMNS, STEP_SHARE, STEP_COST = 200, 0.4, 1000
 TUBE_SIZES, TUBE_WIDTH = 5.0, 0.05
 # Classifiers with the hinge go on there to their end in float64, where so many columns
-# are so large a share of the rows: 0.01 to 0.5 of the time on usps, isolet and mnist, of
-# two and more classes, up to 1.9 where they fail (C = 1e4), up to 3.5 on labels that are
-# noise. They fail where Newton's steps have taken this share of the products of all
+# are so large a share of the rows: 0.01 to 0.5 of the time on usps, isolet and mnist,
+# of two and more classes, up to 1.9 where they fail (C = 1e4), up to 2.5 on labels that
+# are noise. They fail where Newton's steps have taken this share of the products of all
 # rows and pairs of columns: those that end take 0.04 to 0.65 of it, others 5 to 20.
 # (The same benchmark.)
 FACED_COLUMNS, FACED_SHARE = 100, 0.2

@@ -6,17 +6,15 @@ further than that [mangasarian1999]_. Where float32 is too rough for the gap, th
 that count are made in float64 between them. A row of K is made when its variable first
 moves, with a few others that will move soon, and kept for all problems that share its
 samples. Of long problems the core leaves variables out that are settled at their
-bounds, until the others are near the end. Problems of up to 4,096 rows that it does not
-solve go on in float64, those of a few rows to its last digits. Threads take the problems one after the other, the largest first; of
-one large problem with few columns, solved by working sets that keep no rows, they make
-the values. What comes out does not depend on them. It is checked by
-`ManyProblems.bounds`.
+bounds, until the others are near the end. Problems of up to 4,096 rows that float32
+does not solve go on in float64, those of a few rows to its last digits. Threads take
+the problems one after the other, the largest first; of one large problem with few
+columns, solved by working sets that keep no rows, they make the values. What comes out
+does not depend on them. It is checked by `ManyProblems.bounds`.
 """
 
 import dataclasses
-import functools
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,10 +86,10 @@ FEWER_EXACTLY = 10
 # 100 take 0.07 to 0.2 times the processor time of working sets to a gap of 1e-8, and
 # with C = 100 float64 scores in float32 steps do not reach 1e-10.
 LEAST_GAP = 1e-8
-# Rows up to which a problem that the core has given up goes on in float64, with all its
-# kernel values (15 linear pairs of 200 rows with C = 100 take 42 ms, not 450); and where
-# an interior point of products of rows takes as long (1,000 x 600, C = 1: 90 ms, not
-# 250).
+# Rows up to which a problem that the core has given up goes on in float64, with all
+# its kernel values (15 linear pairs of 200 rows with C = 100 take 42 ms, not 450); and
+# where an interior point of products of rows takes as long (1,000 x 600, C = 1: 90 ms,
+# not 250).
 MOST_EXACTLY, MOST_BEFORE_INSIDE = _core.MOST_FACED, 600
 # Answers with less than so many times the gap that is asked for are near: rounding is
 # in the way, which ends elsewhere. (0: 0.6 to 3.9 of the time, 1e4: 0.7 to 1.6,
