@@ -542,6 +542,7 @@ def test_classes_of_one_row():
 def test_a_problem_is_given_up_after_many_steps(monkeypatch):
     problems = overlapping()
     m = len(problems.y)
+    monkeypatch.setattr(batch, "MOST_EXACTLY", 0)
     monkeypatch.setattr(batch, "FEW_VISITS", 0)
     (answer,) = answers(problems, tol=1e-6)
     assert answer.status == "stalled"

@@ -417,8 +417,8 @@ def without_time(monkeypatch, seconds):
     solve_core, ended = Grouped.solve, []
 
     def solve(self, *given):
-        *given, (hopeless, _) = given
-        found = solve_core(self, *given, (hopeless, seconds))
+        *given, (hopeless, _, work) = given
+        found = solve_core(self, *given, (hopeless, seconds, work))
         ended.append(found[2])
         return found
 
@@ -486,9 +486,9 @@ def test_a_pair_that_needs_more_than_its_share_has_what_others_leave():
     samples, solve_core = [], Grouped.solve
 
     def solve(self, *given):
-        *given, (hopeless, _) = given
+        *given, (hopeless, _, work) = given
         # So little that the first turns are too short, and enough for later ones.
-        found = solve_core(self, *given, (hopeless, 1.0))
+        found = solve_core(self, *given, (hopeless, 1.0, work))
         samples.append(found[2])
         return found
 
