@@ -199,7 +199,7 @@ class Problem {
     if (!(of_.unit > 0)) of_.unit = 1;
     is_exact_ = true;
     narrow_.turn_off();
-    const double basis = static_cast<double>(std::max<std::size_t>(most_of_basis(), 1));
+    const double basis = static_cast<double>(rank());
     const double work = limits.work * static_cast<double>(of_.m) * basis * basis;
     ExactProblem exact(of_, code_);
     double stop = kViolation * limits.tol * of_.unit;
@@ -243,13 +243,15 @@ class Problem {
            most_of_basis() <= ExactFace::kMostBasis &&
            bytes(limits) + at_once(limits) * ExactProblem::bytes(of_.m) <= limits.bytes;
   }
-  // How many variables a basis may have: of products of rows no more than columns, and one.
-  std::size_t most_of_basis() const {
+  // How many variables a basis may have, and those that are free now: of products of rows no more
+  // than columns, and one.
+  std::size_t rank() const {
     const auto& samples = of_.samples;
     const bool is_linear = !samples.is_given() && samples.form.kind == KernelKind::linear;
-    const bool has_rank = is_linear && of_.sums <= 1 && !of_.all.squared;
-    return has_rank ? std::min(of_.free(), samples.strips.n + 1) : of_.free();
+    const bool is_low = is_linear && of_.sums <= 1 && !of_.all.squared;
+    return is_low ? std::min(of_.m, samples.strips.n + 1) : of_.m;
   }
+  std::size_t most_of_basis() const { return std::min(of_.free(), rank()); }
 
   // Whether it has so few rows that its last digits take as long as the rest.
   bool is_tiny() const { return of_.m <= kExactly; }

@@ -107,6 +107,16 @@ def test_steps_in_float64_suffice_where_float32_is_too_rough(n, C):
     assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
 
 
+@pytest.mark.parametrize(("C", "tol"), [(1.0, 1e-4), (1e4, 1e-3)])
+def test_columns_far_from_zero_leave_newtons_steps_their_work(C, tol):
+    # No variable is free where float32 ends.
+    rng = np.random.default_rng(1300)
+    X = rng.normal(size=(1000, 300)) + 30.0
+    y = (X[:, :2] + 0.3 * rng.normal(size=(1000, 2))).argmax(axis=1)
+    clf = LinearSVC(loss="hinge", C=C, tol=tol).fit(X, y)
+    assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
+
+
 def test_newtons_steps_end_where_they_take_long(asked, monkeypatch):
     X = np.random.default_rng(0).normal(size=(400, 110))
     y = np.arange(400) % 2

@@ -99,7 +99,8 @@ def solve_by_products(
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=rows.in_memory())
     threads = n_threads(rows.options.get("n_jobs"))
-    found = solve_many(problems, training.limits, memory, threads, *before or ())
+    most, work = before or (None, np.inf)
+    found = solve_many(problems, training.limits, memory, threads, most, work)
     return _by_number(training, chosen, found)
 
 

@@ -458,4 +458,5 @@ class ManyProblems:
     @property
     def _is_paired(self) -> bool:
         """Whether each row is there twice, and sums of alpha are given."""
-        return self.mass is not None and self.groups.tolist() == [0, 0]
+        is_one = len(self.ends) == 1 and self.groups.tolist() == [0, 0]
+        return is_one and self.mass is not None

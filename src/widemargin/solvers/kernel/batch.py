@@ -10,7 +10,7 @@ bounds, until the others are near the end. Problems of up to 4,096 rows that flo
 does not solve go on in float64, those of a few rows to its last digits. Threads take
 the problems one after the other, the largest first; of one large problem with few
 columns, solved by working sets that keep no rows, they make the values. What comes out
-does not depend on them. It is checked by `ManyProblems.bounds`.
+does not depend on them, unless memory is short. It is checked by `ManyProblems.bounds`.
 """
 
 import dataclasses
