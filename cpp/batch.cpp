@@ -94,8 +94,6 @@ constexpr std::size_t kLeastPatience = 2000;
 // from 10 to 100; 30 of 200 rows with C = 1,000, not solved to 1e-6, 1.4 s, not 2.1 s. It solves
 // 141 of 177 others; 100 gives up 4 of these, 30 would 14, which working sets solve in as long.
 constexpr std::size_t kPatientStepsExactly = 100;
-// The same with Newton's steps between, in looks at the gap.
-constexpr std::size_t kPatientFaced = 20;
 
 // The part of the rows of a problem after as many steps of which it is looked whether rows of K are
 // to be foreseen; and the steps after which it is looked again, while the gap is not looked at. A
@@ -209,16 +207,14 @@ class Problem {
     const auto chunk = std::max(kStepsExactly, between);
     const auto enough = is_faced ? std::min(kMostOfRow * rows, kMostOfProblem) : limits.most;
     const auto most = steps_ + std::min(limits.most, enough);
-    const std::size_t patience =
-        is_faced ? kPatientFaced * static_cast<std::size_t>(chunk) : kPatientStepsExactly * of_.m;
+    const std::size_t patience = kPatientStepsExactly * of_.m;
     double before = -std::numeric_limits<double>::infinity();
-    for (bool is_first = true;; before = bounds_.dual(), is_first = false) {
+    for (;; before = bounds_.dual()) {
       const auto done = exact.advance(stop, std::min(chunk, most - steps_), work);
       steps_ += done.steps, negative_ += done.negative;
       if (negative_ > 0 && !of_.may_curve) return BatchEnd::stuck;
       const bool settled = !(done.violation > stop) || done.steps == 0;
       if (bounds_.gap() <= share_) return BatchEnd::solved;
-      if (is_first) bounds_.count_from(steps_);  // by float32 it may have been less
       if (settled && (stop *= kFall) < digits()) return BatchEnd::stuck;
       if (steps_ >= most || exact.work() > work || !bounds_.has_fallen(steps_, patience) ||
           bounds_.is_hopeless(before, (is_faced ? kHopelessFaced : 1) * limits.hopeless))
