@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "all_values.hpp"
 #include "blocks.hpp"
 #include "chain.hpp"
 #include "crew.hpp"
@@ -121,6 +122,7 @@ constexpr double kShare = 0.9;
 // Rows of K of problems that wait for another turn stay while all rows take no more bytes. Beyond,
 // they are made again: the first use of new memory takes longer.
 constexpr std::size_t kFewBytes = std::size_t{256} << 20;
+constexpr std::size_t kTakes = 8, kMostTogether = 64;
 // Of the gap that is asked for: above it with rough intercepts, no better ones are looked for.
 constexpr double kFar = 5;
 
@@ -128,12 +130,12 @@ constexpr double kFar = 5;
 class Problem {
  public:
   Problem(KeptParts& kept, const BatchCode& code, const BatchSamples& samples,
-          const BatchProblems& problems, std::size_t t, Narrow& narrow, ProblemVectors& vectors,
-          const Turn& turn)
+          const BatchProblems& problems, std::size_t t, std::size_t few, Narrow& narrow,
+          ProblemVectors& vectors, const Turn& turn)
       : code_(code),
         narrow_(narrow),
         turn_(turn),
-        of_(kept, samples, problems, t, vectors),
+        of_(kept, samples, problems, t, few, vectors),
         bounds_(of_, code.passes, problems.mass[t]),
         rows_(of_, code.kernels, turn),
         scores_(of_, rows_, bounds_, code, turn) {}
@@ -169,8 +171,6 @@ class Problem {
     if (of_.is_plain && !of_.all.squared) of_.aim_at(1 + kMargin * limits.tol);
     share_ = goal_ = kShare * limits.tol;
     chunk_ = std::max<std::int64_t>(kSteps, static_cast<std::int64_t>(of_.m / 8));
-    of_.ways.assign(of_.width, 0);
-    relaxation_.ways = of_.ways.data();
     narrow_.turn_off();
     if (WorkingSets::suit(of_, limits)) sets_.emplace(of_, code_, limits);
     foresees_ = limits.threads > 1 && !sets_ && rows_.may_be_foreseen();
@@ -184,13 +184,21 @@ class Problem {
       end_ = run_exactly(limits);
     } else if (is_tiny() && to_last_digits()) {
       end_ = BatchEnd::solved;
-    } else if (scored && of_.is_within_bounds) {
+    } else {
+      begin_steps(scored);
+    }
+    if (!(of_.unit > 0)) of_.unit = 1;  // no score differs from zero
+    stop_ = kViolation * limits.tol * of_.unit;
+  }
+  void begin_steps(const std::optional<Scored>& scored) {
+    if (of_.is_dense) of_.lay_out(false);
+    of_.ways.assign(of_.width, 0);
+    relaxation_.ways = of_.ways.data();
+    if (scored && of_.is_within_bounds) {
       scores_.start(*scored, blocks());
     } else {
       scores_.start(blocks());
     }
-    if (!(of_.unit > 0)) of_.unit = 1;  // no score differs from zero
-    stop_ = kViolation * limits.tol * of_.unit;
   }
 
   BatchEnd run_exactly(const BatchLimits& limits) {
@@ -263,15 +271,12 @@ class Problem {
 
   // Solve a small problem to the last digits of float64; whether that has sufficed.
   bool to_last_digits() {
-    const auto start = of_.x;
     const auto rows = static_cast<std::int64_t>(of_.m);
     ExactProblem exact(of_, code_);
     const auto done = exact.advance(digits(), kStepsAtOnce * rows);
     steps_ += done.steps, negative_ += done.negative;
     is_finished_ = bounds_.gap() <= share_;
-    if (!is_finished_) {
-      of_.x = start, of_.add_up();  // whose scores may be known
-    } else if (done.steps == kStepsAtOnce * rows) {
+    if (is_finished_ && done.steps == kStepsAtOnce * rows) {
       exact.advance(digits(), (kStepsOfRow - kStepsAtOnce) * rows);
       (void)bounds_.gap();
     }
@@ -537,6 +542,32 @@ class Problem {
   BatchEnd end_ = BatchEnd::waiting;
 };
 
+std::size_t largest(const BatchProblems& problems) {
+  std::size_t most = 0;
+  for (std::size_t t = 0; t < problems.size(); ++t) most = std::max(most, problems.size_of(t));
+  return most;
+}
+
+// How many chains a thread takes at a time: of problems of few rows so many that each thread takes
+// them kTakes times.
+std::size_t chains_together(const BatchProblems& problems, std::size_t chains,
+                            const BatchLimits& limits) {
+  if (largest(problems) > kExactly) return 1;
+  return std::clamp<std::size_t>(chains / (limits.threads * kTakes), 1, kMostTogether);
+}
+
+// Whether the values of all rows with each other, in float64, are fewer than those of all problems
+// of few rows; and have room.
+bool shares_all(const BatchSamples& samples, const BatchProblems& problems,
+                const BatchLimits& limits) {
+  if (samples.is_given() || largest(problems) > kExactly) return false;
+  std::size_t values = 0;
+  for (std::size_t t = 0; t < problems.size(); ++t)
+    values += problems.size_of(t) * problems.size_of(t);
+  const std::size_t m = samples.exact.batch.count;
+  return AllValues::suit(m, values) && AllValues::bytes(m) <= limits.bytes / 2;
+}
+
 }  // namespace
 
 std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
@@ -546,6 +577,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   Chains chains(problems, limits, results);
   Crew crew(limits.threads, limits.stop);
   Turns turns(problems, limits);
+  if (shares_all(samples, problems, limits)) kept.make_all(code.kernels, crew);
   std::vector<char> has_rows(problems.size());  // though it waits
   // What a thread has for problems that follow each other.
   struct Room {
@@ -557,26 +589,29 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
     BatchLimits mine = limits;
     mine.most = most;
     const auto turn = turns.begin(t, crew, is_caller);
-    Problem(kept, code, samples, problems, t, room.narrow, room.vectors, turn)
+    const auto few = limits.exactly ? std::numeric_limits<std::size_t>::max() : kExactly;
+    Problem(kept, code, samples, problems, t, few, room.narrow, room.vectors, turn)
         .run(mine, scored, results[t]);
     const bool waits = results[t].end == BatchEnd::stopped && !crew.stopped(is_caller);
     if (waits) turns.wait(t);
     has_rows[t] = waits && kept.bytes() <= std::min(kFewBytes, limits.bytes / 2);
     if (!has_rows[t]) kept.end(problems, t);
   };
-  crew.run(chains.tasks(), [&](std::size_t, bool is_caller) {
+  const std::size_t tasks = chains.tasks(), together = chains_together(problems, tasks, limits);
+  crew.run((tasks + together - 1) / together, [&](std::size_t task, bool is_caller) {
     Room room;
-    for (auto t = chains.take(crew, is_caller); t >= 0 && !crew.stopped(is_caller);) {
-      const auto one = static_cast<std::size_t>(t);
-      const double ratio = ratio_of(problems, one);
-      const auto most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
-      if (stays(problems, one, ratio, limits.tol, kShare, results))
-        kept.end(problems, one);
-      else
-        solve(one, chains.begin(one, ratio, crew, is_caller), most, room, is_caller);
-      chains.end(one);
-      t = chains.next(one);
-    }
+    for (std::size_t k = task * together; k < std::min(tasks, (task + 1) * together); ++k)
+      for (auto t = chains.take(crew, is_caller); t >= 0 && !crew.stopped(is_caller);) {
+        const auto one = static_cast<std::size_t>(t);
+        const double ratio = ratio_of(problems, one);
+        const auto most = chains.is_after_stuck(one) ? limits.most / kFewerSteps : limits.most;
+        if (stays(problems, one, ratio, limits.tol, kShare, results))
+          kept.end(problems, one);
+        else
+          solve(one, chains.begin(one, ratio, crew, is_caller), most, room, is_caller);
+        chains.end(one);
+        t = chains.next(one);
+      }
   });
   // Those whose turn was over go on from where they are, while there is time.
   for (auto some = turns.waiting(); !some.empty(); some = turns.waiting()) {

@@ -6,46 +6,50 @@
 #include <utility>
 #include <vector>
 
+#include "all_values.hpp"
 #include "gathered.hpp"
 #include "lane_sums.hpp"
 
 namespace widemargin {
 namespace {
 
-// What a task of sums has of given values: some rows of a problem.
-void sum_given(const BatchSums& sums, std::span<const std::int64_t> support,
-               std::span<const double> weights, std::span<const std::size_t> rows, Crew& crew,
-               bool is_caller) {
-  const std::size_t m = sums.rows.norms.size();
-  for (const auto r : rows) {
-    if (crew.stopped(is_caller)) return;
-    const double* row = sums.rows.given.data() + static_cast<std::size_t>(sums.row[r]) * m;
+std::size_t begin_at(std::span<const std::int64_t> end, std::size_t t) {
+  return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
+}
+
+// The sums of the rows first .. last - 1, of values that are known.
+void sum_known(const BatchSums& sums, const StoredRows<double>& K, std::size_t first,
+               std::size_t last, Crew& crew, bool is_caller) {
+  auto t = static_cast<std::size_t>(
+      std::ranges::upper_bound(sums.row_end, static_cast<std::int64_t>(first)) -
+      sums.row_end.begin());
+  for (std::size_t r = first; r < last && !crew.stopped(is_caller); ++r) {
+    while (static_cast<std::size_t>(sums.row_end[t]) <= r) ++t;
+    const std::size_t s = begin_at(sums.support_end, t);
+    const std::size_t k = static_cast<std::size_t>(sums.support_end[t]) - s;
+    const std::int64_t* const support = &sums.support[s];
+    const double* const weight = &sums.weight[s];
+    const double* row = K.K + static_cast<std::size_t>(sums.row[r]) * K.width;
     std::array<double, 4> part{};  // independent sums
     std::size_t j = 0;
-    for (; j + 4 <= support.size(); j += 4)
-      for (std::size_t k = 0; k < 4; ++k) part[k] += weights[j + k] * row[support[j + k]];
-    for (; j < support.size(); ++j) part[0] += weights[j] * row[support[j]];
+    for (; j + 4 <= k; j += 4)
+      for (std::size_t l = 0; l < 4; ++l) part[l] += weight[j + l] * row[support[j + l]];
+    for (; j < k; ++j) part[0] += weight[j] * row[support[j]];
     sums.out[r] = (part[0] + part[1]) + (part[2] + part[3]);
   }
 }
 
+// Support vectors up to which a problem takes values that were made for all.
+constexpr std::size_t kFewVectors = 64;
 // Rows that are scored together; bytes of support vectors that are packed at a time.
 constexpr std::size_t kRows = 192, kPackedBytes = 4 << 20;
 // Support vectors that are taken together where many problems share their kernel values.
 constexpr std::size_t kVectors = 64;
 
-std::size_t begin_at(std::span<const std::int64_t> end, std::size_t t) {
-  return static_cast<std::size_t>(t > 0 ? end[t - 1] : 0);
-}
-
 // Some rows of a problem, whose k support vectors begin at s0: sums of those of each strip.
 void sum_rows(const KernelTable& kernels, const BatchSums& sums, std::size_t s0, std::size_t k,
               std::span<const std::size_t> rows, Crew& crew, bool is_caller) {
   const auto& all = sums.rows;
-  if (!all.given.empty()) {
-    sum_given(sums, sums.support.subspan(s0, k), sums.weight.subspan(s0, k), rows, crew, is_caller);
-    return;
-  }
   std::vector<double> found(kRows);
   const std::size_t n = all.batch.n, some = kPackedBytes / (sizeof(double) * (n + 1));
   const std::size_t size = std::max(some / kStrip * kStrip, kStrip);
@@ -90,7 +94,7 @@ class OwnSums {
     const auto place_of = [&](std::int64_t row) -> std::int64_t& {
       return place[static_cast<std::size_t>(row)];
     };
-    const bool may_own = k_ >= kLeastOwn && block_ <= most && all.given.empty();
+    const bool may_own = k_ >= kLeastOwn && block_ <= most;
     const auto support = sums.support.subspan(s0_, may_own ? k_ : 0);
     for (std::size_t s = 0; s < support.size(); ++s)
       place_of(support[s]) = static_cast<std::int64_t>(s);
@@ -316,10 +320,32 @@ void sum_by_weights(const BatchSums& sums, Crew& crew, bool is_caller) {
   }
 }
 
+StoredRows<double> given_values(const BatchSums& sums) {
+  return {sums.rows.given.data(), sums.rows.norms.size()};
+}
+
+// Whether the values of all rows with each other are fewer than those of all problems, which do not
+// share them.
+bool suit_all(const BatchSums& sums) {
+  const std::size_t problems = sums.row_end.size();
+  if (!sums.rows.given.empty() || sums.run_end.size() < problems) return false;
+  std::size_t values = 0, most = 0;
+  for (std::size_t t = 0; t < problems; ++t) {
+    const auto k = static_cast<std::size_t>(sums.support_end[t]) - begin_at(sums.support_end, t);
+    values += k * (static_cast<std::size_t>(sums.row_end[t]) - begin_at(sums.row_end, t));
+    most = std::max(most, k);
+  }
+  return most <= kFewVectors && AllValues::suit(sums.rows.batch.count, values);
+}
+
 }  // namespace
 
 void sum_problem(const KernelTable& kernels, const BatchSums& sums, Crew& crew, bool is_caller) {
-  if (sums.rows.given.empty() && sums.rows.form.kind == KernelKind::linear) {
+  if (!sums.rows.given.empty()) {
+    sum_known(sums, given_values(sums), 0, sums.row.size(), crew, is_caller);
+    return;
+  }
+  if (sums.rows.form.kind == KernelKind::linear) {
     sum_by_weights(sums, crew, is_caller);
     return;
   }
@@ -333,7 +359,18 @@ void sum_batch(const KernelTable& kernels, const BatchSums& sums, std::size_t th
                const std::function<bool()>& stop) {
   Crew crew(threads, stop);
   const std::size_t problems = sums.row_end.size(), runs = sums.run_end.size();
-  if (runs < problems && sums.rows.given.empty()) {
+  AllValues all;
+  if (suit_all(sums)) all.make(kernels, sums.rows.form, sums.rows.batch, sums.rows.norms, crew);
+  const auto known = sums.rows.given.empty() ? all.rows() : given_values(sums);
+  if (known.K != nullptr) {
+    const std::size_t rows = sums.row.size();
+    crew.run((rows + kRows - 1) / kRows, [&](std::size_t task, bool is_caller) {
+      const std::size_t first = task * kRows;
+      sum_known(sums, known, first, std::min(rows, first + kRows), crew, is_caller);
+    });
+    return;
+  }
+  if (runs < problems) {
     const std::size_t cut = runs > 0 ? (threads + runs - 1) / runs : 1;
     crew.run(runs * cut, [&](std::size_t task, bool is_caller) {
       const std::size_t k = task / cut, last = static_cast<std::size_t>(sums.run_end[k]);

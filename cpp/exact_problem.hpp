@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "batch.hpp"
@@ -31,25 +32,27 @@ class ExactProblem {
         code_(code),
         m_(of.m),
         width_(padded(m_)),
-        K_(static_cast<double*>(std::aligned_alloc(64, m_ * width_ * sizeof(double))), &std::free),
-        lower_(m_),
-        upper_(m_),
-        x_(m_),
-        F_(width_),
-        diagonal_(width_, 1.0),
-        ridge_(width_),
-        kink_(width_),
-        f_(width_),
-        room_((of.sums > 1 ? 4 : 2) * width_),
-        ways_(m_) {
-    if (!K_) throw std::bad_alloc();
-    of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
+        memory_(std::aligned_alloc(64, (m_ + kVectors) * width_ * sizeof(double)), &std::free) {
+    if (!memory_) throw std::bad_alloc();
+    double* next = static_cast<double*>(memory_.get());
+    const auto take = [&](std::size_t vectors) {
+      return std::exchange(next, next + vectors * width_);
+    };
+    K_ = take(m_);
+    for (auto** vector : {&lower_, &upper_, &x_, &F_, &diagonal_, &ridge_, &kink_, &f_, &room_})
+      *vector = take(vector == &room_ ? 4 : 1);
+    at_ = reinterpret_cast<std::size_t*>(take(1));
+    relaxation_.ways = reinterpret_cast<signed char*>(take(1));
+    std::fill(lower_, next, 0.0);
+    std::fill_n(diagonal_, width_, 1.0);
+    std::size_t* at = at_;
+    of_.each([&](std::size_t p, std::size_t, std::size_t) { *at++ = p; });
     make_values();
     for (std::size_t r = 0; r < m_; ++r) {
       const std::size_t p = at_[r];
       lower_[r] = of_.lower[p], upper_[r] = of_.upper[p], x_[r] = of_.x[p];
       ridge_[r] = of_.all.squared && of_.C[p] > 0 ? 0.5 / of_.C[p] : 0.0;
-      diagonal_[r] = K_.get()[r * width_ + r] + ridge_[r] + of_.shift;
+      diagonal_[r] = K_[r * width_ + r] + ridge_[r] + of_.shift;
       kink_[r] = of_.q[p];
     }
     make_scores();
@@ -74,19 +77,19 @@ class ExactProblem {
   // so many multiplications in all; then the scores.
   PairSteps advance(double stop, std::int64_t most,
                     double work = std::numeric_limits<double>::infinity()) {
-    const SmallProblem<double> problem{{K_.get(), width_},
+    const SmallProblem<double> problem{{K_, width_},
                                        m_,
                                        width_,
-                                       diagonal_.data(),
-                                       ridge_.data(),
+                                       diagonal_,
+                                       ridge_,
                                        of_.shift,
-                                       lower_.data(),
-                                       upper_.data(),
-                                       x_.data(),
-                                       F_.data(),
-                                       room_.data(),
+                                       lower_,
+                                       upper_,
+                                       x_,
+                                       F_,
+                                       room_,
                                        of_.sums,
-                                       of_.is_twofold ? kink_.data() : nullptr,
+                                       of_.is_twofold ? kink_ : nullptr,
                                        &relaxation_};
     PairSteps done{0, 0, 0.0};
     for (;;) {
@@ -106,47 +109,48 @@ class ExactProblem {
   static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
 
   void make_scores() {
-    std::fill(f_.begin(), f_.end(), 0.0);
+    std::fill_n(f_, width_, 0.0);
     of_.total = 0;
     for (std::size_t r = 0; r < m_; ++r) {
       of_.total += x_[r];
       if (x_[r] != 0)
-        for (std::size_t s = 0; s < m_; ++s) f_[s] += x_[r] * K_.get()[r * width_ + s];
+        for (std::size_t s = 0; s < m_; ++s) f_[s] += x_[r] * K_[r * width_ + s];
     }
   }
 
   // The kernel values of all rows with each other.
   void make_values() {
-    std::vector<std::int64_t> rows;
-    for (const auto p : at_) rows.push_back(of_.rows[p]);
     const auto& exact = of_.samples.exact;
-    const auto row_of = [&](std::size_t r) { return static_cast<std::size_t>(rows[r]); };
-    double* K = K_.get();
-    if (of_.samples.is_given()) {
-      for (std::size_t r = 0; r < m_; ++r, K += width_) {
-        const double* from = exact.given.data() + row_of(r) * of_.samples.diagonal.size();
-        for (std::size_t s = 0; s < m_; ++s) K[s] = from[rows[s]];
+    const auto row_of = [&](std::size_t r) { return static_cast<std::size_t>(of_.rows[at_[r]]); };
+    if (const auto known = of_.kept.all_values(); known.K != nullptr) {
+      for (std::size_t r = 0; r < m_; ++r) {
+        const double* from = known.K + row_of(r) * known.width;
+        double* K = K_ + r * width_;
+        for (std::size_t s = 0; s < m_; ++s) K[s] = from[row_of(s)];
         std::fill(K + m_, K + width_, 0.0);
       }
       return;
     }
+    std::vector<std::int64_t> rows;
+    for (std::size_t r = 0; r < m_; ++r) rows.push_back(of_.rows[at_[r]]);
     Packed packed;
     packed.fill(exact.batch, exact.norms, rows);
     Gathered<double> gathered;
     const auto batch = gathered.fill(exact.batch, m_, row_of);
     code_.kernels.rows64(exact.form, packed.strips(m_, exact.batch.n), batch,
-                         {K, nullptr, width_, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
+                         {K_, nullptr, width_, nullptr, nullptr, 0, 0, nullptr, nullptr, false}, 0,
                          width_ / kStrip);
   }
 
+  // Vectors of a number for each row.
+  static constexpr std::size_t kVectors = 14;
   ProblemData& of_;
   const BatchCode& code_;
   std::size_t m_, width_;
-  std::unique_ptr<double, void (*)(void*)> K_;
-  std::vector<double> lower_, upper_, x_, F_, diagonal_, ridge_, kink_, f_, room_;
-  std::vector<std::size_t> at_;
-  std::vector<signed char> ways_;
-  Relaxation relaxation_{ways_.data()};
+  std::unique_ptr<void, void (*)(void*)> memory_;
+  double *K_, *lower_, *upper_, *x_, *F_, *diagonal_, *ridge_, *kink_, *f_, *room_;
+  std::size_t* at_;
+  Relaxation relaxation_{};
   ExactFace face_{code_.factor};
 };
 

@@ -11,10 +11,13 @@
 #include <new>
 #include <vector>
 
+#include "all_values.hpp"
 #include "batch.hpp"
+#include "crew.hpp"
 #include "gathered.hpp"
 #include "kernel_rows.hpp"
 #include "large_pages.hpp"
+#include "pair_steps.hpp"
 
 namespace widemargin {
 
@@ -89,6 +92,7 @@ class Arena {
     return out;
   }
   void clear(Pool& pool) {
+    if (blocks_.empty()) return;
     pool.give_back(blocks_);
     blocks_.clear();
     next_ = nullptr, left_ = 0;
@@ -124,6 +128,18 @@ class KeptParts {
   std::size_t bytes() const { return pool_.bytes(); }
   std::int64_t evaluations() const { return evaluations_; }
   void count(std::int64_t others) { evaluations_ += others; }
+
+  // Make the values of all rows with each other in float64.
+  void make_all(const KernelTable& kernels, Crew& crew) {
+    const auto& exact = samples_.exact;
+    all_.make(kernels, exact.form, exact.batch, exact.norms, crew);
+    evaluations_ += static_cast<std::int64_t>(exact.batch.count * all_.rows().width);
+  }
+  // These, or given ones; null where there are none.
+  StoredRows<double> all_values() const {
+    if (samples_.is_given()) return {samples_.exact.given.data(), samples_.diagonal.size()};
+    return all_.rows();
+  }
 
   // How many parts of a group may be made at once.
   std::size_t at_once(std::size_t group) const {
@@ -221,6 +237,7 @@ class KeptParts {
   std::vector<std::size_t> first_;
   std::vector<Arena> arenas_;
   std::vector<std::atomic<std::size_t>> users_;
+  AllValues all_;
   Pool pool_;
   std::atomic<std::int64_t> evaluations_{0};
 };

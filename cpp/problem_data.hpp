@@ -24,9 +24,9 @@ namespace widemargin {
 // Positions count the samples with what pads their groups. The answer x, its scores f and the
 // gradient F by them move as the problem is solved.
 struct ProblemData : ProblemVectors {
-  // Problem t of all; `vectors` are there again when it is over.
+  // Problem t of all, without pads where it has few rows; `vectors` are there again when it is over.
   ProblemData(KeptParts& kept_parts, const BatchSamples& all_samples, const BatchProblems& problems,
-              std::size_t t, ProblemVectors& vectors)
+              std::size_t t, std::size_t few, ProblemVectors& vectors)
       : ProblemVectors(std::move(vectors)),
         kept(kept_parts),
         samples(all_samples),
@@ -34,26 +34,34 @@ struct ProblemData : ProblemVectors {
         lent(vectors) {
     at = problems.begin_of(t), m = problems.size_of(t);
     const bool equality = problems.intercept == 1;
-    const double mass = problems.mass[t];
-    has_mass = !std::isnan(mass);
+    has_mass = !std::isnan(problems.mass[t]);
     sums = has_mass ? (equality ? 2 : 1) : (equality ? 1 : 0);
     shift = problems.intercept == 2 ? 1.0 : 0.0;
-    if (!are_for(problems, t)) take_rows(t);
-    problem = static_cast<std::int64_t>(t);
-    if (is_twofold) m /= 2;
-    take_weights();
-    if (is_twofold) take_halves();
-    take_bounds();
-    near = target;
     may_curve =
         !samples.is_given() && (samples.form.kind == KernelKind::sigmoid ||
                                 (samples.form.kind == KernelKind::poly && samples.form.coef0 < 0));
-    take_unit();
-    take_lines(mass);
+    if (!are_for(problems, t)) has_rows = false;
+    problem = static_cast<std::int64_t>(t);
+    is_twofold = problems.is_twofold(t);
+    if (is_twofold) m /= 2;
+    lay_out(m <= few);
   }
   ~ProblemData() { lent = std::move(static_cast<ProblemVectors&>(*this)); }
   ProblemData(const ProblemData&) = delete;
   ProblemData& operator=(const ProblemData&) = delete;
+
+  // Have the start in positions: without what pads groups, where no rows of K in float32 are asked
+  // for.
+  void lay_out(bool without_pads) {
+    if (!has_rows || without_pads != is_dense) is_dense = without_pads, take_rows();
+    has_rows = true;
+    take_weights();
+    if (is_twofold) take_halves();
+    take_bounds();
+    aim_at(margin);
+    take_unit();
+    take_lines();
+  }
 
   // f(first position, first place in the arrays of all problems, first sample, their number).
   template <class Function>
@@ -125,14 +133,14 @@ struct ProblemData : ProblemVectors {
   double margin = 1;  // y (f + b) that steps end at, between bounds
 
  private:
-  // What does not change with the weights: the rows of problem t, and what is known of them.
-  void take_rows(std::size_t t) {
-    take_groups(t);
+  // What does not change with the weights: the rows, and what is known of them.
+  void take_rows() {
+    take_groups();
     const std::size_t size = group_begin.back();
-    for (auto* vector : {&lower, &upper, &y, &q, &near}) vector->resize(size);
-    for (auto* vector : {&diagonal, &ridge, &F}) vector->resize(size);
-    rows.resize(size), parts.resize(size), target.resize(size);
-    room.resize((sums > 1 ? 4 : 2) * size);
+    for (auto* vector : {&lower, &upper, &x, &y, &q, &C, &target, &near}) vector->assign(size, 0.0);
+    for (auto* vector : {&diagonal, &ridge, &F}) vector->assign(size, 0.0f);
+    rows.assign(size, 0), parts.assign(size, nullptr);
+    room.assign((sums > 1 ? 4 : 2) * size, 0.0f);
     is_flat = true;
     each_group([&](std::size_t p, std::size_t i, std::size_t s, std::size_t count) {
       std::copy_n(&all.y[i], count, &y[p]);
@@ -147,24 +155,25 @@ struct ProblemData : ProblemVectors {
     });
     for (std::size_t p = 0; p < size; ++p) target[p] = y[p] * q[p];
   }
-  void take_groups(std::size_t t) {
+  void take_groups() {
+    const auto t = static_cast<std::size_t>(problem);
     const auto first = t > 0 ? all.group_end[t - 1] : 0;
-    is_twofold = all.is_twofold(t);
     const auto count = (all.group_end[t] - first) / (is_twofold ? 2 : 1);
     group_begin.assign(1, 0), group.clear(), group_count.clear();
     const auto& of = samples.groups;
     for (auto k = first; k < first + count; ++k) {
       const auto g = static_cast<std::size_t>(all.group[static_cast<std::size_t>(k)]);
       group.push_back(g), group_count.push_back(static_cast<std::size_t>(of.count[g]));
-      group_begin.push_back(group_begin.back() +
-                            static_cast<std::size_t>(of.strip[g + 1] - of.strip[g]) * kStrip);
+      const auto strips = static_cast<std::size_t>(of.strip[g + 1] - of.strip[g]);
+      group_begin.push_back(group_begin.back() + (is_dense ? group_count.back() : strips * kStrip));
     }
+    group_begin.back() = (group_begin.back() + kWhole - 1) / kWhole * kWhole;
   }
 
   // The weights, and the start.
   void take_weights() {
     width = group_begin.back();
-    C.resize(width), x.resize(width), f.assign(width, 0.0);
+    f.assign(width, 0.0);
     each_group([&](std::size_t p, std::size_t i, std::size_t, std::size_t count) {
       std::copy_n(&all.C[i], count, &C[p]);
       std::copy_n(&all.c[i], count, &x[p]);
@@ -194,7 +203,7 @@ struct ProblemData : ProblemVectors {
       return !(std::abs(now - before) <= kSame * std::abs(before));
     });
     is_within_bounds = clipped == 0 && !is_twofold;
-    find_still();
+    if (!is_dense) find_still();
     if (!all.squared) return;
     each([&](std::size_t p, std::size_t, std::size_t) {
       const double own = samples.diagonal[static_cast<std::size_t>(rows[p])];
@@ -214,7 +223,8 @@ struct ProblemData : ProblemVectors {
 
   // The lines that intercepts are found by. Two classes whose sums are given have one each: rho
   // makes an intercept of each, b - rho and b + rho.
-  void take_lines(double mass) {
+  void take_lines() {
+    const double mass = all.mass[static_cast<std::size_t>(problem)];
     lines.clear();
     if (sums == 1) lines.push_back({C.data(), has_mass ? mass : 0.0});
     if (sums <= 1) return;

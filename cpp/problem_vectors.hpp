@@ -25,6 +25,12 @@ struct ProblemVectors {
   bool are_for(const BatchProblems& problems, std::size_t t) const {
     if (problem < 0) return false;
     const auto before = static_cast<std::size_t>(problem);
+    const auto groups_of = [&](std::size_t k) {
+      const auto begin = k > 0 ? problems.group_end[k - 1] : 0;
+      return problems.group.subspan(static_cast<std::size_t>(begin),
+                                    static_cast<std::size_t>(problems.group_end[k] - begin));
+    };
+    if (!std::ranges::equal(groups_of(t), groups_of(before))) return false;
     const auto are_same = [&](const auto& values) {  // by bytes: by vectors
       return std::memcmp(&values[problems.begin_of(t)], &values[problems.begin_of(before)],
                          problems.size_of(t) * sizeof(double)) == 0;
@@ -36,7 +42,7 @@ struct ProblemVectors {
   // Of each group the longest run of rows without weights, as a fold has where it holds some out,
   // and what is last: steps pass over these. In multiples of the longest vectors.
   void find_still() {
-    constexpr std::size_t some = 16;
+    constexpr std::size_t some = kWhole;
     still.clear();
     for (std::size_t g = 0; g < group.size(); ++g) {
       std::size_t from = group_begin[g], begin = from, on = from, end = from;
@@ -73,7 +79,11 @@ struct ProblemVectors {
            }) == 0;
   }
 
+  static constexpr std::size_t kWhole = 16;  // numbers of the longest vectors
+
   std::int64_t problem = -1;  // the problem whose they are; -1: none
+  bool has_rows = false;      // what does not change with the weights is there
+  bool is_dense = false;      // no group is padded but the last one
   bool is_twofold = false;
   bool is_flat = true;  // all k(x, x) are one number
   KeptScores known;

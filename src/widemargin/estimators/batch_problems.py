@@ -144,10 +144,10 @@ def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
     """
     if training.memory_limit is not None:
         return training.memory_limit - others
-    each = [4 * (int(size) + STRIP) ** 2 for size in training.sizes[chosen]]
-    threads = n_threads(training.rows.options.get("n_jobs"))
-    more = (4 + threads) * max(each) // 4 + EXACTLY * threads * max(each)
-    if sum(each) + more + others <= FEW_BYTES:
+    each = 4 * (training.sizes[chosen].astype(np.int64) + STRIP) ** 2
+    threads, most = n_threads(training.rows.options.get("n_jobs")), int(each.max())
+    more = (4 + threads) * most // 4 + EXACTLY * threads * most
+    if int(each.sum()) + more + others <= FEW_BYTES:
         return FEW_BYTES
     return free_bytes() - others
 

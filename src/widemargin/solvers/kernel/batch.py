@@ -420,7 +420,10 @@ class BatchSolutions(Solutions):
     """
 
     def __init__(self, problems: ManyProblems, ends: Ends, limits: Limits) -> None:
-        solved, t = ends.solved(limits.tol).tolist(), len(ends.b)
+        solved, t = ends.solved(limits.tol), len(ends.b)
+        statuses = [Status.SOLVED] * t
+        for k in np.flatnonzero(~solved).tolist():
+            statuses[k] = ends.status
         alpha = np.abs(ends.c)
         self._vectors = problems.count(alpha > 0.0)
         self._at_bound = None
@@ -431,7 +434,7 @@ class BatchSolutions(Solutions):
             ends.rho,
             ends.proofs,
             np.ones(t, np.int64),
-            [Status.SOLVED if one else ends.status for one in solved],
+            statuses,
             ends.is_convex if ends.may_curve else np.ones(t, np.bool_),
             t * ends.seconds,
             [(NAME, _reason(problems, self._vectors))],
@@ -443,7 +446,7 @@ class BatchSolutions(Solutions):
         self._zero, self._steps = problems.zero_objectives, ends.steps
         self._may_curve = ends.may_curve
         self._tol, self._said = limits.tol, dict[int, str]()
-        if ends.may_curve or not all(solved):
+        if ends.may_curve or not solved.all():
             for k in np.flatnonzero(~(columns.is_convex & solved)).tolist():
                 self._said[k] = self._message(k, limits)
 
