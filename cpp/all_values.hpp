@@ -20,12 +20,14 @@ class AllValues {
   static constexpr std::size_t kMost = 2 << 20, kRows = 64;
 
  public:
-  // Whether m rows have fewer values than problems need, and not too many.
+  // Whether m rows have fewer values than problems need, and not too many: with what pads them, as
+  // whole strips are made.
   static bool suit(std::size_t m, std::size_t needed) {
-    const std::size_t all = m * (m + kStrip);
+    const std::size_t all = m * padded(m);
     return all <= needed && all <= kMost;
   }
-  static std::size_t bytes(std::size_t m) { return m * (m + kStrip) * sizeof(double); }
+  static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
+  static std::size_t bytes(std::size_t m) { return m * padded(m) * sizeof(double); }
 
   // Not all are there if the crew is stopped.
   void make(const KernelTable& kernels, const KernelForm& form, const Batch<double>& batch,

@@ -332,7 +332,8 @@ bool suit_all(const BatchSums& sums) {
   std::size_t values = 0, most = 0;
   for (std::size_t t = 0; t < problems; ++t) {
     const auto k = static_cast<std::size_t>(sums.support_end[t]) - begin_at(sums.support_end, t);
-    values += k * (static_cast<std::size_t>(sums.row_end[t]) - begin_at(sums.row_end, t));
+    const auto rows = static_cast<std::size_t>(sums.row_end[t]) - begin_at(sums.row_end, t);
+    values += AllValues::padded(k) * rows;
     most = std::max(most, k);
   }
   return most <= kFewVectors && AllValues::suit(sums.rows.batch.count, values);

@@ -1,7 +1,7 @@
 """What nu machines say of their end: no margin where the optimum is zero, and no C."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from widemargin.estimators.plans import Fit
 from widemargin.solution import Solution, Status
@@ -11,11 +11,11 @@ _WORDS = {"a smaller C": "a larger nu", "lower C": "raise nu"}
 
 
 def without_margin(
-    fit: Fit, nu: float, reason: str, pairs: Sequence[str] = ("",)
+    fit: Fit, nu: float, reason: str, pairs: Callable[[], Sequence[str]] = lambda: ("",)
 ) -> Fit:
     """The fit, which says of each optimum of zero that no margin exists, and why.
 
-    ``pairs`` are the names of the classes of each binary problem, where there are
+    ``pairs`` tells the names of the classes of each binary problem, where there are
     several.
     """
     if fit.columns.are_solved and (fit.columns.proofs[:, 0] < 0.0).all():
@@ -23,7 +23,8 @@ def without_margin(
     solutions = [_in_nu(solution) for solution in fit.solutions]
     zero = [k for k, solution in enumerate(solutions) if _is_zero(solution)]
     if zero:
-        told = _told([pairs[k] for k in zero], len(solutions), nu, reason)
+        names = pairs()
+        told = _told([names[k] for k in zero], len(solutions), nu, reason)
         for k in zero:
             ended = Status.NO_MARGIN
             solutions[k] = solutions[k].changed(status=ended, message=told)

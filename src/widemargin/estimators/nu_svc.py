@@ -265,11 +265,14 @@ class NuSVC(ProbabilityMixin):
     def _plan(self, training: Training) -> Fit:
         self._refuse_infeasible(training)
         reason = "the classes overlap too much (their reduced hulls meet)"
-        classes = map(repr, self.classes_.tolist())
-        pairs = [f"{a} and {b}" for a, b in itertools.combinations(classes, 2)]
         found = self._found_for(training)
-        fit = without_margin(found, float(self.nu), reason, pairs)
+        fit = without_margin(found, float(self.nu), reason, self._pairs)
         return dataclasses.replace(fit, reduced=_Divided(fit.solutions, training.sizes))
+
+    def _pairs(self) -> list[str]:
+        """The names of the classes of each binary problem."""
+        classes = map(repr, self.classes_.tolist())
+        return [f"{a} and {b}" for a, b in itertools.combinations(classes, 2)]
 
     def _found_for(self, training: Training) -> Fit:
         """The solutions, which are not yet divided by rho."""
@@ -308,8 +311,10 @@ class _Divided(Solutions):
 
     def __init__(self, solutions: Sequence[Solution], sizes: Any) -> None:
         found, alpha = columns_of(solutions), dual_variables(solutions)
-        has_margin = [status is not Status.NO_MARGIN for status in found.statuses]
-        self._by = np.where((found.rho > 0.0) & has_margin, found.rho, 1.0)
+        self._by = np.where(found.rho > 0.0, found.rho, 1.0)
+        if Status.NO_MARGIN in found.statuses:
+            has_none = [status is Status.NO_MARGIN for status in found.statuses]
+            self._by[has_none] = 1.0
         columns = dataclasses.replace(found, b=found.b / self._by)
         super().__init__(columns, alpha / np.repeat(self._by, sizes), None)
         self._solutions = solutions
