@@ -43,8 +43,8 @@ class AllValues {
       const std::size_t first = task * kRows, count = std::min(m - first, kRows);
       Gathered<double> gathered;
       const auto some = gathered.fill(batch, count, [&](std::size_t r) { return first + r; });
-      Target<double> target{values_.data() + first * width_, nullptr, width_, nullptr, nullptr, 0,
-                            0};
+      Target<double> target{
+          values_.data() + first * width_, nullptr, width_, nullptr, nullptr, 0, 0};
       target.past_caches = false;
       kernels.rows64(form, packed.strips(m, batch.n), some, target, 0, width_ / kStrip);
     });

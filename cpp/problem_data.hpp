@@ -24,7 +24,8 @@ namespace widemargin {
 // Positions count the samples with what pads their groups. The answer x, its scores f and the
 // gradient F by them move as the problem is solved.
 struct ProblemData : ProblemVectors {
-  // Problem t of all, without pads where it has few rows; `vectors` are there again when it is over.
+  // Problem t of all, without pads where it has few rows; `vectors` are there again when it is
+  // over.
   ProblemData(KeptParts& kept_parts, const BatchSamples& all_samples, const BatchProblems& problems,
               std::size_t t, std::size_t few, ProblemVectors& vectors)
       : ProblemVectors(std::move(vectors)),

@@ -29,6 +29,7 @@ MANY = ("tests/problems/test_many.py",)
 MANY_DRAWN = ("tests/certificates/test_campaign.py",)
 FAMILY = ("tests/solvers/kernel/test_batch_family.py",)
 BATCH = ("tests/solvers/kernel/test_batch.py",)
+TINY = ("tests/solvers/kernel/test_tiny_problems.py",)
 NEWTON_TWICE = ("tests/solvers/linear/test_newton_batch_regression.py",)
 NEWTON = (
     "tests/solvers/linear/test_newton_batch.py",
@@ -1010,6 +1011,34 @@ MUTATIONS = [
         "return left >= 2 * all && rows_",
         "return rows_",
         ("tests/solvers/kernel/test_foreseen_rows.py",),
+    ),
+    Mutation(
+        "few rows: other groups than the problem before",
+        "problem_vectors.hpp",
+        "if (!std::ranges::equal(groups_of(t), groups_of(before))) return false;",
+        "",
+        TINY,
+    ),
+    Mutation(
+        "few rows: values of all where there is room",
+        "batch.cpp",
+        "AllValues::bytes(m) <= limits.bytes / 2",
+        "AllValues::bytes(m) > 0",
+        TINY,
+    ),
+    Mutation(
+        "few rows: sums of known values",
+        "batch_sums.cpp",
+        "(part[0] + part[1]) + (part[2] + part[3])",
+        "(part[0] + part[1]) + part[2]",
+        TINY,
+    ),
+    Mutation(
+        "few rows: weights by places",
+        "problems/many.py",
+        "W.repeat(self.sizes, 0)",
+        "np.roll(W, 1, 0).repeat(self.sizes, 0)",
+        TINY,
     ),
     Mutation(
         "many problems: no end without progress",
