@@ -11,6 +11,7 @@ from tests.cases.many import alone, many
 from tests.cases.pairwise import product
 from widemargin import SVC, Kernel, solve
 from widemargin.kernels.grouped import GroupedSamples
+from widemargin.problems import many as many_problems
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.batch import solve_many
 
@@ -116,21 +117,22 @@ def test_threads_change_no_bit_of_many_classes():
     assert one.intercept_.tobytes() == two.intercept_.tobytes()
 
 
-@pytest.mark.parametrize("n", [3, 400])
-def test_weights_of_pairs_are_sums_of_rows(n):
-    """Of few columns by products of each place, of many by groups."""
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(30), 4)
-    X = rng.normal(size=(len(y), n)) + y[:, None]
-    fitted = SVC(kernel="linear", C=0.1).fit(X, y)
-    for w, one in zip(fitted.coef_, fitted.solutions_, strict=True):
-        np.testing.assert_allclose(one.w, w, rtol=1e-12)
-    pairs = [(i, j) for i in range(30) for j in range(i + 1, 30)]
-    for (i, j), one in zip(pairs, fitted.solutions_, strict=True):
-        rows = np.flatnonzero((y == i) | (y == j))
-        signed = np.where(y[rows] == i, one.alpha, -one.alpha)
-        np.testing.assert_allclose(one.w, signed @ X[rows], atol=1e-9)
-        f = X[rows] @ one.w + one.b
-        losses = np.maximum(0, 1 - np.where(y[rows] == i, f, -f)).sum()
-        primal = 0.5 * one.w @ one.w + 0.1 * losses
-        assert one.certificate.primal == pytest.approx(primal, rel=1e-9)
+def test_bounds_by_products_of_each_place_are_those_of_groups(monkeypatch):
+    X, group = uneven(seed=4)
+    kernel, C = Kernel("linear", gamma=1.0), np.full(len(X), 0.1)
+    problems = many(X, group, kernel, C, "hinge", "none", PAIRS)
+    c = problems.y * np.random.default_rng(0).uniform(0.0, 0.1, len(problems.y))
+    nothing, found = np.zeros(len(PAIRS)), []
+    for most in (many_problems.FEW_NUMBERS, 0):
+        monkeypatch.setattr(many_problems, "FEW_NUMBERS", most)
+        one = dataclasses.replace(problems, X=X)
+        proofs = one.bounds(c, np.zeros(len(c)), nothing, 1, lambda: False)
+        found.append((proofs, one.weights(c)))
+    for few, groups in zip(*found, strict=True):
+        np.testing.assert_allclose(few, groups, rtol=1e-12, atol=1e-13)
+    proofs, W = found[0]
+    for k, w in enumerate(W):
+        own = slice(problems.starts[k], problems.ends[k])
+        margins = problems.y[own] * (X[problems.rows[own]] @ w)
+        primal = 0.5 * w @ w + 0.1 * np.maximum(0.0, 1.0 - margins).sum()
+        assert proofs[k, 0] == pytest.approx(primal, rel=1e-9)
