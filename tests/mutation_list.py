@@ -236,9 +236,9 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: few rows go on in float64",
-        "batch.cpp",
-        "if (end_ == BatchEnd::waiting && is_for_float64(limits)) end_",
-        "if (end_ == BatchEnd::stopped && is_for_float64(limits)) end_",
+        "batch_problem.hpp",
+        "if (end_ == BatchEnd::waiting && exact_.are_due()",
+        "if (end_ == BatchEnd::stopped && exact_.are_due()",
         ("tests/solvers/kernel/test_exact_faces.py",),
     ),
     Mutation(
@@ -250,7 +250,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: room for as many as there are",
-        "batch.cpp",
+        "batch_problem.hpp",
         "return std::min(limits.threads, of_.all.size());",
         "return limits.threads;",
         ("tests/solvers/kernel/test_exact_faces.py",),
@@ -264,7 +264,7 @@ MUTATIONS = [
     ),
     Mutation(
         "exact faces: they end where they take long",
-        "batch.cpp",
+        "exact_steps.hpp",
         "const double work = limits.work * static_cast<double>(of_.m) * basis * basis;",
         "const double work = limits.work * 1e300 * basis;",
         ("tests/estimators/test_steps_before_newton.py",),
@@ -993,21 +993,21 @@ MUTATIONS = [
     ),
     Mutation(
         "foreseen rows: none by one thread",
-        "batch.cpp",
+        "batch_problem.hpp",
         "limits.threads > 1 &&",
         "limits.threads > 0 &&",
         ("tests/solvers/kernel/test_foreseen_rows.py",),
     ),
     Mutation(
         "foreseen rows: steps that are divided have the same factor",
-        "batch.cpp",
+        "batch_problem.hpp",
         "relaxation_.goes_on = all.steps > 0;",
         "relaxation_.goes_on = false;",
         ("tests/solvers/kernel/test_foreseen_rows.py",),
     ),
     Mutation(
         "foreseen rows: where there is room",
-        "batch.cpp",
+        "batch_problem.hpp",
         "return left >= 2 * all && rows_",
         "return rows_",
         ("tests/solvers/kernel/test_foreseen_rows.py",),
@@ -1042,7 +1042,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: no end without progress",
-        "batch.cpp",
+        "batch_problem.hpp",
         "(is_last || !goes_on(unsolved)))",
         "is_last)",
         BATCH,
@@ -1063,7 +1063,7 @@ MUTATIONS = [
     ),
     Mutation(
         "many problems: scores in float64 where float32 is too rough",
-        "batch.cpp",
+        "batch_problem.hpp",
         "    scores_.refine_from_now_on();",
         "    (void)scores_;",
         ("tests/solvers/kernel/test_blocks.py",),
