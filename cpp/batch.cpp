@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -77,8 +76,8 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
     BatchLimits mine = limits;
     mine.most = most;
     const auto turn = turns.begin(t, crew, is_caller);
-    const auto few = limits.exactly ? std::numeric_limits<std::size_t>::max() : kExactly;
-    BatchProblem(kept, code, samples, problems, t, few, room.narrow, room.vectors, turn)
+    const auto most_dense = limits.exactly ? problems.size_of(t) : kExactly;
+    BatchProblem(kept, code, samples, problems, t, most_dense, room.narrow, room.vectors, turn)
         .run(mine, scored, results[t]);
     const bool waits = results[t].end == BatchEnd::stopped && !crew.stopped(is_caller);
     if (waits) turns.wait(t);

@@ -88,12 +88,12 @@ constexpr double kFar = 5;
 class BatchProblem {
  public:
   BatchProblem(KeptParts& kept, const BatchCode& code, const BatchSamples& samples,
-               const BatchProblems& problems, std::size_t t, std::size_t few, Narrow& narrow,
+               const BatchProblems& problems, std::size_t t, std::size_t most_dense, Narrow& narrow,
                ProblemVectors& vectors, const Turn& turn)
       : code_(code),
         narrow_(narrow),
         turn_(turn),
-        of_(kept, samples, problems, t, few, vectors),
+        of_(kept, samples, problems, t, most_dense, vectors),
         bounds_(of_, code.passes, problems.mass[t]),
         rows_(of_, code.kernels, turn),
         scores_(of_, rows_, bounds_, code, turn),

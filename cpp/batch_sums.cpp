@@ -27,8 +27,8 @@ void sum_known(const BatchSums& sums, const StoredRows<double>& K, std::size_t f
     while (static_cast<std::size_t>(sums.row_end[t]) <= r) ++t;
     const std::size_t s = begin_at(sums.support_end, t);
     const std::size_t k = static_cast<std::size_t>(sums.support_end[t]) - s;
-    const std::int64_t* const support = &sums.support[s];
-    const double* const weight = &sums.weight[s];
+    const std::int64_t* const support = sums.support.data() + s;
+    const double* const weight = sums.weight.data() + s;
     const double* row = K.K + static_cast<std::size_t>(sums.row[r]) * K.width;
     std::array<double, 4> part{};  // independent sums
     std::size_t j = 0;

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include "batch.hpp"
@@ -28,25 +28,9 @@ class ExactProblem {
   static constexpr std::size_t kMostFaced = 4096, kStepsOfFace = 256;
 
   ExactProblem(ProblemData& of, const BatchCode& code)
-      : of_(of),
-        code_(code),
-        m_(of.m),
-        width_(padded(m_)),
-        memory_(std::aligned_alloc(64, (m_ + kVectors) * width_ * sizeof(double)), &std::free) {
-    if (!memory_) throw std::bad_alloc();
-    double* next = static_cast<double*>(memory_.get());
-    const auto take = [&](std::size_t vectors) {
-      return std::exchange(next, next + vectors * width_);
-    };
-    K_ = take(m_);
-    for (auto** vector : {&lower_, &upper_, &x_, &F_, &diagonal_, &ridge_, &kink_, &f_, &room_})
-      *vector = take(vector == &room_ ? 4 : 1);
-    at_ = reinterpret_cast<std::size_t*>(take(1));
-    relaxation_.ways = reinterpret_cast<signed char*>(take(1));
-    std::fill(lower_, next, 0.0);
-    std::fill_n(diagonal_, width_, 1.0);
-    std::size_t* at = at_;
-    of_.each([&](std::size_t p, std::size_t, std::size_t) { *at++ = p; });
+      : of_(of), code_(code), m_(of.m), width_(padded(m_)), ways_(m_) {
+    take_memory();
+    of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
     make_values();
     for (std::size_t r = 0; r < m_; ++r) {
       const std::size_t p = at_[r];
@@ -118,6 +102,20 @@ class ExactProblem {
     }
   }
 
+  // All at once: small problems are many.
+  void take_memory() {
+    double** const vectors[] = {&lower_, &upper_, &x_, &F_, &diagonal_, &ridge_, &kink_, &f_};
+    const std::size_t in_room = of_.sums > 1 ? 4 : 2, count = std::size(vectors) + in_room;
+    memory_.reset(std::aligned_alloc(64, (m_ + count) * width_ * sizeof(double)));
+    if (!memory_) throw std::bad_alloc();
+    K_ = static_cast<double*>(memory_.get());
+    double* next = K_ + m_ * width_;
+    std::fill_n(next, count * width_, 0.0);
+    for (double** vector : vectors) *vector = next, next += width_;
+    room_ = next;
+    std::fill_n(diagonal_, width_, 1.0);
+  }
+
   // The kernel values of all rows with each other.
   void make_values() {
     const auto& exact = of_.samples.exact;
@@ -142,15 +140,17 @@ class ExactProblem {
                          width_ / kStrip);
   }
 
-  // Vectors of a number for each row.
-  static constexpr std::size_t kVectors = 14;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
   ProblemData& of_;
   const BatchCode& code_;
   std::size_t m_, width_;
-  std::unique_ptr<void, void (*)(void*)> memory_;
+  std::unique_ptr<void, Free> memory_;
   double *K_, *lower_, *upper_, *x_, *F_, *diagonal_, *ridge_, *kink_, *f_, *room_;
-  std::size_t* at_;
-  Relaxation relaxation_{};
+  std::vector<std::size_t> at_;
+  std::vector<signed char> ways_;
+  Relaxation relaxation_{ways_.data()};
   ExactFace face_{code_.factor};
 };
 

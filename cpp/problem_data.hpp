@@ -24,10 +24,10 @@ namespace widemargin {
 // Positions count the samples with what pads their groups. The answer x, its scores f and the
 // gradient F by them move as the problem is solved.
 struct ProblemData : ProblemVectors {
-  // Problem t of all, without pads where it has few rows; `vectors` are there again when it is
-  // over.
+  // Problem t of all, without pads where it has at most so many rows; `vectors` are there again
+  // when it is over.
   ProblemData(KeptParts& kept_parts, const BatchSamples& all_samples, const BatchProblems& problems,
-              std::size_t t, std::size_t few, ProblemVectors& vectors)
+              std::size_t t, std::size_t most_dense, ProblemVectors& vectors)
       : ProblemVectors(std::move(vectors)),
         kept(kept_parts),
         samples(all_samples),
@@ -45,16 +45,16 @@ struct ProblemData : ProblemVectors {
     problem = static_cast<std::int64_t>(t);
     is_twofold = problems.is_twofold(t);
     if (is_twofold) m /= 2;
-    lay_out(m <= few);
+    lay_out(m <= most_dense);
   }
   ~ProblemData() { lent = std::move(static_cast<ProblemVectors&>(*this)); }
   ProblemData(const ProblemData&) = delete;
   ProblemData& operator=(const ProblemData&) = delete;
 
-  // Have the start in positions: without what pads groups, where no rows of K in float32 are asked
-  // for.
-  void lay_out(bool without_pads) {
-    if (!has_rows || without_pads != is_dense) is_dense = without_pads, take_rows();
+  // Have the start in positions; `dense`, without what pads groups, until rows of K in float32 are
+  // asked for.
+  void lay_out(bool dense) {
+    if (!has_rows || dense != is_dense) is_dense = dense, take_rows();
     has_rows = true;
     take_weights();
     if (is_twofold) take_halves();

@@ -18,8 +18,8 @@
 
 namespace widemargin {
 
-// The vectors of a problem, by positions: see problem_data.hpp. Those that follow it have the same
-// groups, and use the memory again.
+// The vectors of a problem, by positions: see problem_data.hpp. Those that follow it use the memory
+// again, and what is known of the same groups.
 struct ProblemVectors {
   // Whether what does not change with the weights is that of problem t, too: of the same groups.
   bool are_for(const BatchProblems& problems, std::size_t t) const {
@@ -83,7 +83,7 @@ struct ProblemVectors {
 
   std::int64_t problem = -1;  // the problem whose they are; -1: none
   bool has_rows = false;      // what does not change with the weights is there
-  bool is_dense = false;      // no group is padded but the last one
+  bool is_dense = false;      // no group is padded but the last one: no steps in float32
   bool is_twofold = false;
   bool is_flat = true;  // all k(x, x) are one number
   KeptScores known;

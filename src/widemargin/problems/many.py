@@ -44,7 +44,7 @@ INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
 ALL_PLACES = 1e6
 # Numbers of a group, of all places with it, up to which each has products of its own:
 # certificates take 0.3 to 0.9 of the time with up to 6,000, 0.4 to 1.7 times with more.
-FEW_NUMBERS = 10_000
+FEW_NUMBERS = 6_000
 # Places that are looked at first, where there are many.
 SOME_PLACES = 1 << 12
 
@@ -421,8 +421,9 @@ class ManyProblems:
         W, f, lengths = self.weights(c), np.empty(len(c)), self.samples.lengths
         if self._have_few_numbers:
             np.einsum("ij,ij->i", W.repeat(self.sizes, 0), self.X[self.rows], out=f)
-        for X, k, places in () if self._have_few_numbers else self._of_groups:
-            f[places] = linalg.matvec(X, W[k].T).T
+        else:
+            for X, k, places in self._of_groups:
+                f[places] = linalg.matvec(X, W[k].T).T
         off = gamma_n(self.X.shape[1] + 8) * SLACK
         squares = np.empty((len(W), 4))
         squares[:, 0] = squares[:, 2] = np.einsum("ij,ij->i", W, W)
