@@ -87,14 +87,12 @@ constexpr double kFar = 5;
 // One problem, from its start to its end.
 class BatchProblem {
  public:
-  BatchProblem(KeptParts& kept, const BatchCode& code, const BatchSamples& samples,
-               const BatchProblems& problems, std::size_t t, std::size_t most_dense, Narrow& narrow,
-               ProblemVectors& vectors, const Turn& turn)
+  BatchProblem(ProblemData& of, const BatchCode& code, Narrow& narrow, const Turn& turn)
       : code_(code),
         narrow_(narrow),
         turn_(turn),
-        of_(kept, samples, problems, t, most_dense, vectors),
-        bounds_(of_, code.passes, problems.mass[t]),
+        of_(of),
+        bounds_(of_, code.passes),
         rows_(of_, code.kernels, turn),
         scores_(of_, rows_, bounds_, code, turn),
         exact_(of_, bounds_, code, turn, steps_, negative_) {}
@@ -411,7 +409,7 @@ class BatchProblem {
   const BatchCode& code_;
   Narrow& narrow_;
   const Turn& turn_;
-  ProblemData of_;
+  ProblemData& of_;
   ProblemBounds bounds_;
   ProblemRows rows_;
   ProblemScores scores_;

@@ -28,7 +28,11 @@ class ExactProblem {
   static constexpr std::size_t kMostFaced = 4096, kStepsOfFace = 256;
 
   ExactProblem(ProblemData& of, const BatchCode& code)
-      : of_(of), code_(code), m_(of.m), width_(padded(m_)), ways_(m_) {
+      : of_(of),
+        code_(code),
+        m_(of.m),
+        width_(of.kept.all_values().K != nullptr ? whole(m_) : padded(m_)),
+        ways_(m_) {
     take_memory();
     of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
     make_values();
@@ -90,7 +94,9 @@ class ExactProblem {
   }
 
  private:
+  // With what fills the last strip, where values are made; or the last vector.
   static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
+  static std::size_t whole(std::size_t m) { return (m + kWhole - 1) / kWhole * kWhole; }
 
   void make_scores() {
     std::fill_n(f_, width_, 0.0);

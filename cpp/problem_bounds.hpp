@@ -37,8 +37,9 @@ constexpr double kQuick = 0.7;
 // Both bounds of the objective by the scores, with intercepts that suit these.
 class ProblemBounds {
  public:
-  ProblemBounds(ProblemData& of, const ObjectiveTable& passes, double mass)
+  ProblemBounds(ProblemData& of, const ObjectiveTable& passes)
       : of_(of), passes_(passes), may_be_zero_(of.has_mass && of.largest_q == 0) {
+    const double mass = of.all.mass[static_cast<std::size_t>(of.problem)];
     if (may_be_zero_) largest_ = mass * mass * *std::ranges::max_element(of.diagonal);
     zero_ =
         may_be_zero_ ? kSure * largest_ : passes_.losses(of.objective(), of.C.data(), 0.0).value;

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "batch.hpp"
@@ -21,35 +20,48 @@
 
 namespace widemargin {
 
+// What else a problem has: new for each one.
+struct ProblemNumbers {
+  std::size_t at = 0, m = 0, width = 0;  // the first place; variables; positions
+  int sums = 0;                          // that stay as they are
+  bool has_mass = false;
+  bool is_within_bounds = false;  // no variable of the start was clipped, of which there are scores
+  bool is_plain = true;           // q is 1, and there is no rho
+  // Whether the kernel need not be positive semidefinite. Elsewhere steps along a negative
+  // curvature show that float32 can do no more; here they end at a bound.
+  bool may_curve = false;
+  double shift = 0, total = 0;
+  double largest_q = 0;  // where it is not plain
+  // What violations are a share of: of q, and of what rho is at the start.
+  double unit = 1;
+  double margin = 1;  // y (f + b) that steps end at, between bounds
+};
+
 // Positions count the samples with what pads their groups. The answer x, its scores f and the
 // gradient F by them move as the problem is solved.
-struct ProblemData : ProblemVectors {
-  // Problem t of all, without pads where it has at most so many rows; `vectors` are there again
-  // when it is over.
-  ProblemData(KeptParts& kept_parts, const BatchSamples& all_samples, const BatchProblems& problems,
-              std::size_t t, std::size_t most_dense, ProblemVectors& vectors)
-      : ProblemVectors(std::move(vectors)),
-        kept(kept_parts),
-        samples(all_samples),
-        all(problems),
-        lent(vectors) {
-    at = problems.begin_of(t), m = problems.size_of(t);
-    const bool equality = problems.intercept == 1;
-    has_mass = !std::isnan(problems.mass[t]);
+struct ProblemData : ProblemVectors, ProblemNumbers {
+  ProblemData(KeptParts& kept_parts, const BatchSamples& all_samples, const BatchProblems& problems)
+      : kept(kept_parts), samples(all_samples), all(problems) {}
+  ProblemData(const ProblemData&) = delete;
+  ProblemData& operator=(const ProblemData&) = delete;
+
+  // Be problem t of all from now on, without pads where it has at most so many rows.
+  void take(std::size_t t, std::size_t most_dense) {
+    static_cast<ProblemNumbers&>(*this) = {};
+    at = all.begin_of(t), m = all.size_of(t);
+    const bool equality = all.intercept == 1;
+    has_mass = !std::isnan(all.mass[t]);
     sums = has_mass ? (equality ? 2 : 1) : (equality ? 1 : 0);
-    shift = problems.intercept == 2 ? 1.0 : 0.0;
+    shift = all.intercept == 2 ? 1.0 : 0.0;
     may_curve =
         !samples.is_given() && (samples.form.kind == KernelKind::sigmoid ||
                                 (samples.form.kind == KernelKind::poly && samples.form.coef0 < 0));
-    if (!are_for(problems, t)) has_rows = false;
+    if (!are_for(all, t)) has_rows = false;
     problem = static_cast<std::int64_t>(t);
-    is_twofold = problems.is_twofold(t);
+    is_twofold = all.is_twofold(t);
     if (is_twofold) m /= 2;
     lay_out(m <= most_dense);
   }
-  ~ProblemData() { lent = std::move(static_cast<ProblemVectors&>(*this)); }
-  ProblemData(const ProblemData&) = delete;
-  ProblemData& operator=(const ProblemData&) = delete;
 
   // Have the start in positions; `dense`, without what pads groups, until rows of K in float32 are
   // asked for.
@@ -119,19 +131,6 @@ struct ProblemData : ProblemVectors {
   KeptParts& kept;
   const BatchSamples& samples;
   const BatchProblems& all;
-  std::size_t at = 0, m = 0, width = 0;  // the first place; variables; positions
-  int sums = 0;                          // that stay as they are
-  bool has_mass = false;
-  bool is_within_bounds = false;  // no variable of the start was clipped, of which there are scores
-  bool is_plain = true;           // q is 1, and there is no rho
-  // Whether the kernel need not be positive semidefinite. Elsewhere steps along a negative
-  // curvature show that float32 can do no more; here they end at a bound.
-  bool may_curve = false;
-  double shift = 0, total = 0;
-  double largest_q = 0;  // where it is not plain
-  // What violations are a share of: of q, and of what rho is at the start.
-  double unit = 1;
-  double margin = 1;  // y (f + b) that steps end at, between bounds
 
  private:
   // What does not change with the weights: the rows, and what is known of them.
@@ -239,7 +238,6 @@ struct ProblemData : ProblemVectors {
   }
 
   std::array<std::vector<double>, 2> class_C_;
-  ProblemVectors& lent;
 };
 
 }  // namespace widemargin

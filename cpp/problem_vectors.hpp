@@ -18,6 +18,8 @@
 
 namespace widemargin {
 
+constexpr std::size_t kWhole = 16;  // numbers of the longest vectors
+
 // The vectors of a problem, by positions: see problem_data.hpp. Those that follow it use the memory
 // again, and what is known of the same groups.
 struct ProblemVectors {
@@ -78,8 +80,6 @@ struct ProblemVectors {
              return !(std::abs(x[p]) <= most) | !(std::abs(f[p]) <= most);
            }) == 0;
   }
-
-  static constexpr std::size_t kWhole = 16;  // numbers of the longest vectors
 
   std::int64_t problem = -1;  // the problem whose they are; -1: none
   bool has_rows = false;      // what does not change with the weights is there

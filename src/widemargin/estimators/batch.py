@@ -125,8 +125,8 @@ def solve_linear_pairs(training: Training) -> Found:
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return found
     training.rows.moments  # noqa: B018  (refuses NaN and infinity)
-    sizes, counts = training.sizes.tolist(), np.unique(training.sizes).tolist()
-    suit = {m for m in counts if suits_products(training, m)}
+    sizes = training.sizes.tolist()
+    suit = {m for m in set(sizes) if suits_products(training, m)}
     few = [k for k, m in enumerate(sizes) if m in suit]
     try:
         if few and is_allowed(training):

@@ -144,7 +144,8 @@ def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
     """
     if training.memory_limit is not None:
         return training.memory_limit - others
-    each = 4 * (training.sizes[chosen].astype(np.int64) + STRIP) ** 2
+    sizes = training.sizes[_index(training, chosen)]
+    each = 4 * (sizes.astype(np.int64) + STRIP) ** 2
     threads, most = n_threads(training.rows.options.get("n_jobs")), int(each.max())
     more = (4 + threads) * most // 4 + EXACTLY * threads * most
     if int(each.sum()) + more + others <= FEW_BYTES:
@@ -155,7 +156,13 @@ def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
 def other_bytes(training: Training, chosen: list[int]) -> int:
     """Bytes beside kernel values: some numbers a place, and pointers to kept rows."""
     pointers = len(training.index) * (int(training.index.max()) + 1)
-    return PLACE_BYTES * int(training.sizes[chosen].sum()) + 8 * pointers
+    places = int(training.sizes[_index(training, chosen)].sum())
+    return PLACE_BYTES * places + 8 * pointers
+
+
+def _index(training: Training, chosen: list[int]) -> list[int] | slice:
+    """The same problems: a list of thousands is a slow index."""
+    return slice(None) if len(chosen) == len(training.tasks) else chosen
 
 
 def memory_for_products(training: Training, chosen: list[int]) -> int:
@@ -181,9 +188,10 @@ def problems_of(
         twice = np.repeat([1.0, -1.0], training.rows.shape[0])
         return _over_all(training, samples, twice, training.recipe.q)
     tasks, few = training.tasks, len(samples.count)
-    positive = tasks.positive[chosen]
+    own = _index(training, chosen)
+    positive = tasks.positive[own]
     if tasks.negative is not None:
-        each, flat = 2, np.stack([positive, tasks.negative[chosen]], axis=1).ravel()
+        each, flat = 2, np.stack([positive, tasks.negative[own]], axis=1).ravel()
     else:
         each, flat = few, np.tile(np.arange(few), len(chosen))
     ends, count = each * np.arange(1, len(chosen) + 1), samples.count[flat]
