@@ -91,6 +91,15 @@ def test_a_fit_warns_and_says_solved_of_none(m):
     assert "not positive semidefinite" in clf.solution_._repr_html_()
 
 
+def test_a_bound_that_is_zero_proves_nothing():
+    """A negative |w|^2 may cancel all losses: the gap had no size to be relative to."""
+    machine = SVC(kernel="sigmoid", gamma=0.12, C=1e3, loss="squared_hinge")
+    with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
+        machine.fit([[0.85], [8.0]], [0, 1], sample_weight=[2.0, 1.0])
+    assert machine.status_ == "stalled"
+    assert machine.dual_gap_ > 0.1
+
+
 def test_several_problems_and_regressions_say_so():
     K, y = chains(60)
     clf = SVC(kernel=lambda A, B: K[np.ix_(*(Z[:, 0].astype(int) for Z in (A, B)))])

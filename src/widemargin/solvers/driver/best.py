@@ -155,8 +155,9 @@ class Best(BestSoFar):
 
     @property
     def relative_gap(self) -> float:
-        """Gap of the best values over the primal one."""
-        return (self.primal - self.dual) / max(abs(self.primal), self._problem.scale)
+        """Gap of the best values over the primal one; infinite where that is 0."""
+        size = max(abs(self.primal), self._problem.scale)
+        return (self.primal - self.dual) / size if size > 0.0 else np.inf
 
     @property
     def merit(self) -> float:
