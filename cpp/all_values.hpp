@@ -27,11 +27,10 @@ class AllValues {
   // Whether m rows have far fewer values than problems need, with what pads them, as whole strips
   // are made; and not too many.
   static bool suit(std::size_t m, std::size_t needed) {
-    const std::size_t all = m * padded(m);
+    const std::size_t all = m * in_strips(m);
     return kTimes * all <= needed && all <= kMost;
   }
-  static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
-  static std::size_t bytes(std::size_t m) { return m * padded(m) * sizeof(double); }
+  static std::size_t bytes(std::size_t m) { return m * in_strips(m) * sizeof(double); }
 
   // Not all are there if the crew is stopped.
   void make(const KernelTable& kernels, const KernelForm& form, const Batch<double>& batch,

@@ -50,7 +50,7 @@ bool shares_all(const BatchSamples& samples, const BatchProblems& problems,
   if (samples.is_given() || largest(problems) > kExactly) return false;
   std::size_t values = 0;
   for (std::size_t t = 0; t < problems.size(); ++t)
-    values += problems.size_of(t) * AllValues::padded(problems.size_of(t));
+    values += problems.size_of(t) * in_strips(problems.size_of(t));
   const std::size_t m = samples.exact.batch.count;
   return AllValues::suit(m, values) && AllValues::bytes(m) <= limits.bytes / 2;
 }

@@ -67,7 +67,7 @@ class Blocks {
         is_rounded_(form.kind == KernelKind::rbf || form.kind == KernelKind::laplacian ||
                     form.kind == KernelKind::chi2) {
     // None of it is there before it is touched, so that small sets take no more time.
-    const std::size_t width = (largest + kStrip - 1) / kStrip * kStrip;
+    const std::size_t width = in_strips(largest);
     K_ = LargePages(width * width * sizeof(float));
   }
 
@@ -132,7 +132,7 @@ class Blocks {
   PairSteps advance(const SmallProblem<float, Rows>& all, std::size_t size, double stop,
                     std::int64_t most, double* f, const Stop& is_over) {
     choose(all, size);
-    const std::size_t q = set_.size(), width = (q + kStrip - 1) / kStrip * kStrip;
+    const std::size_t q = set_.size(), width = in_strips(q);
     make_values(q, width);
     for (auto* vector : {&diagonal_, &ridge_, &F_, &kink_}) vector->assign(width, 0.0f);
     for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);

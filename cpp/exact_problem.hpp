@@ -31,7 +31,7 @@ class ExactProblem {
       : of_(of),
         code_(code),
         m_(of.m),
-        width_(of.kept.all_values().K != nullptr ? whole(m_) : padded(m_)),
+        width_(of.kept.all_values().K != nullptr ? whole(m_) : in_strips(m_)),
         ways_(m_) {
     take_memory();
     of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
@@ -50,8 +50,8 @@ class ExactProblem {
 
   // Bytes of all kernel values of m rows, and of a factor while it is moved to a larger place.
   static std::size_t bytes(std::size_t m) {
-    const std::size_t basis = m <= kMostFaced ? std::min(padded(m), ExactFace::kMostBasis) : 0;
-    return (m * padded(m) + 2 * basis * basis) * sizeof(double);
+    const std::size_t basis = m <= kMostFaced ? std::min(in_strips(m), ExactFace::kMostBasis) : 0;
+    return (m * in_strips(m) + 2 * basis * basis) * sizeof(double);
   }
 
   // Multiplications of Newton's steps so far.
@@ -94,8 +94,7 @@ class ExactProblem {
   }
 
  private:
-  // With what fills the last strip, where values are made; or the last vector.
-  static std::size_t padded(std::size_t m) { return (m + kStrip - 1) / kStrip * kStrip; }
+  // With what fills the last vector.
   static std::size_t whole(std::size_t m) { return (m + kWhole - 1) / kWhole * kWhole; }
 
   void make_scores() {

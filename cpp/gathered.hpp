@@ -41,9 +41,9 @@ struct Packed {
 
   void fill(const Batch<double>& batch, std::span<const double> all_norms,
             std::span<const std::int64_t> index) {
-    const std::size_t strips = (index.size() + kStrip - 1) / kStrip, n = batch.n;
-    data.assign(strips * kStrip * n, 0.0);
-    norms.assign(strips * kStrip, 0.0);
+    const std::size_t width = in_strips(index.size()), n = batch.n;
+    data.assign(width * n, 0.0);
+    norms.assign(width, 0.0);
     for (std::size_t s = 0; s < index.size(); ++s) {
       const auto row = static_cast<std::size_t>(index[s]);
       double* strip = data.data() + s / kStrip * kStrip * n + s % kStrip;

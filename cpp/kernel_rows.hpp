@@ -11,6 +11,10 @@ namespace widemargin {
 
 // Samples are packed in strips of 64: entry j of sample s of a strip lies at j * 64 + s.
 constexpr std::size_t kStrip = 64;
+// So many samples, with those that fill the last strip.
+constexpr std::size_t in_strips(std::size_t samples) {
+  return (samples + kStrip - 1) / kStrip * kStrip;
+}
 // Where samples stay sparse, batch rows are packed instead, 16 together: entry j of row r of a
 // group lies at j * 16 + r.
 constexpr std::size_t kGroup = 16;

@@ -90,7 +90,7 @@ void dense_rows(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, 
 template <typename T, typename Index, typename Real>
 void pack_ones(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, std::size_t n,
                std::uint8_t* out, Real* norms) {
-  std::fill(norms, norms + (rows.size() + kStrip - 1) / kStrip * kStrip, Real(0));
+  std::fill(norms, norms + in_strips(rows.size()), Real(0));
   for (std::size_t first = 0; first < rows.size();
        first += kStrip, out += n * kStrip, norms += kStrip) {
     std::fill(out, out + n * kStrip, std::uint8_t{0});

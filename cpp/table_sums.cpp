@@ -74,7 +74,7 @@ class StripSums {
     Batch<double> batch{};
     if (!is_given())
       batch = gathered_.fill(sums_.rows.batch, vectors_, [&](auto v) { return vector_[v]; });
-    const std::size_t width = (sums_.row.size() + kStrip - 1) / kStrip * kStrip;
+    const std::size_t width = in_strips(sums_.row.size());
     double* const out = sums_.out.data() + group * sums_.columns * width + begin_ * kStrip;
     for (std::size_t strip = 0; strip < steps_.size(); ++strip) {
       if (is_given())
@@ -126,7 +126,7 @@ void sum_batch(const KernelTable& kernels, const TableSums& sums, std::size_t th
                const std::function<bool()>& stop) {
   Crew crew(threads, stop);
   const std::size_t groups = sums.group_end.size();
-  const std::size_t strips = (sums.row.size() + kStrip - 1) / kStrip;
+  const std::size_t strips = in_strips(sums.row.size()) / kStrip;
   // A list serves many strips, but all threads have work. What comes out does not depend on it.
   const std::size_t n_bytes = strips * kStrip * sums.rows.batch.n * sizeof(double);
   const std::size_t wanted = std::max((threads + groups - 1) / groups, 1 + n_bytes / kPackedBytes);
