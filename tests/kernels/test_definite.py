@@ -96,7 +96,7 @@ def test_a_bound_that_is_zero_proves_nothing():
     machine = SVC(kernel="sigmoid", gamma=0.12, C=1e3, loss="squared_hinge")
     with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
         machine.fit([[0.85], [8.0]], [0, 1], sample_weight=[2.0, 1.0])
-    assert machine.status_ == "stalled"
+    assert machine.status_ in ("stalled", "numerical_error")
     assert machine.dual_gap_ > 0.1
 
 
