@@ -43,8 +43,8 @@ std::size_t chains_together(const BatchProblems& problems, std::size_t chains,
   return std::max<std::size_t>(chains / (limits.threads * kTakes), 1);
 }
 
-// Whether the values of all rows with each other, in float64, are fewer than those of all problems
-// of few rows; and have room.
+// Whether the values of all rows with each other, in float64, are far fewer than those of all
+// problems of few rows; and have room.
 bool shares_all(const BatchSamples& samples, const BatchProblems& problems,
                 const BatchLimits& limits) {
   if (samples.is_given() || largest(problems) > kExactly) return false;

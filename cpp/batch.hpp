@@ -72,13 +72,16 @@ struct BatchProblems {
   std::size_t size_of(std::size_t t) const {
     return static_cast<std::size_t>(end[t]) - begin_of(t);
   }
+  std::span<const std::int64_t> groups_of(std::size_t t) const {
+    const auto begin = t > 0 ? group_end[t - 1] : 0;
+    return group.subspan(static_cast<std::size_t>(begin),
+                         static_cast<std::size_t>(group_end[t] - begin));
+  }
   // Whether each row is there twice, as in regression: all with +1, then all with -1, of which one
   // at most has a loss. Then one variable stands for both, with a kink at zero:
   //   q alpha + q' alpha' = target x - q |x|,  x = alpha - alpha'.
   bool is_twofold(std::size_t t) const {
-    const auto first = t > 0 ? group_end[t - 1] : 0, last = group_end[t];
-    const auto own =
-        group.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+    const auto own = groups_of(t);
     const std::size_t half = own.size() / 2, begin = begin_of(t), m = size_of(t) / 2;
     if (own.size() % 2 != 0 || !std::isnan(mass[t])) return false;
     if (!std::ranges::equal(own.first(half), own.last(half))) return false;

@@ -171,12 +171,8 @@ bool Chains::are_like(std::size_t t, std::size_t model) const {
   const auto places = [&](const auto& values, std::size_t k) {
     return values.subspan(problems_.begin_of(k), problems_.size_of(k));
   };
-  const auto groups = [&](std::size_t k) {
-    const auto begin = k > 0 ? problems_.group_end[k - 1] : 0;
-    return problems_.group.subspan(static_cast<std::size_t>(begin),
-                                   static_cast<std::size_t>(problems_.group_end[k] - begin));
-  };
-  return std::isnan(problems_.mass[t]) && std::ranges::equal(groups(t), groups(model)) &&
+  return std::isnan(problems_.mass[t]) &&
+         std::ranges::equal(problems_.groups_of(t), problems_.groups_of(model)) &&
          std::ranges::equal(places(problems_.y, t), places(problems_.y, model)) &&
          std::ranges::all_of(places(problems_.q, t), [](double q) { return q == 1; }) &&
          std::ranges::all_of(places(problems_.c, t), [](double c) { return c == 0; });

@@ -31,7 +31,7 @@ class ExactProblem {
       : of_(of),
         code_(code),
         m_(of.m),
-        width_(of.kept.all_values().K != nullptr ? whole(m_) : in_strips(m_)),
+        width_(of.kept.all_values().K != nullptr ? in_vectors(m_) : in_strips(m_)),
         ways_(m_) {
     take_memory();
     of_.each([&](std::size_t p, std::size_t, std::size_t) { at_.push_back(p); });
@@ -94,9 +94,6 @@ class ExactProblem {
   }
 
  private:
-  // With what fills the last vector.
-  static std::size_t whole(std::size_t m) { return (m + kWhole - 1) / kWhole * kWhole; }
-
   void make_scores() {
     std::fill_n(f_, width_, 0.0);
     of_.total = 0;

@@ -225,11 +225,12 @@ class KeptParts {
   }
   template <class F>
   static void each_pair(const BatchProblems& problems, std::size_t t, const F& f) {
-    const auto begin = t > 0 ? problems.group_end[t - 1] : 0, end = problems.group_end[t];
-    for (auto i = begin; i < end; ++i)
-      for (auto j = begin; j <= i; ++j)
-        f(static_cast<std::size_t>(problems.group[i]), static_cast<std::size_t>(problems.group[j]));
+    const auto own = problems.groups_of(t);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      for (std::size_t j = 0; j <= i; ++j)
+        f(static_cast<std::size_t>(own[i]), static_cast<std::size_t>(own[j]));
   }
+
   KernelRows<float> run_;
   const BatchSamples& samples_;
   std::size_t groups_;

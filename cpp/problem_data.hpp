@@ -156,18 +156,16 @@ struct ProblemData : ProblemVectors, ProblemNumbers {
     for (std::size_t p = 0; p < size; ++p) target[p] = y[p] * q[p];
   }
   void take_groups() {
-    const auto t = static_cast<std::size_t>(problem);
-    const auto first = t > 0 ? all.group_end[t - 1] : 0;
-    const auto count = (all.group_end[t] - first) / (is_twofold ? 2 : 1);
+    const auto own = all.groups_of(static_cast<std::size_t>(problem));
     group_begin.assign(1, 0), group.clear(), group_count.clear();
     const auto& of = samples.groups;
-    for (auto k = first; k < first + count; ++k) {
-      const auto g = static_cast<std::size_t>(all.group[static_cast<std::size_t>(k)]);
+    for (const auto number : own.first(own.size() / (is_twofold ? 2 : 1))) {
+      const auto g = static_cast<std::size_t>(number);
       group.push_back(g), group_count.push_back(static_cast<std::size_t>(of.count[g]));
       const auto strips = static_cast<std::size_t>(of.strip[g + 1] - of.strip[g]);
       group_begin.push_back(group_begin.back() + (is_dense ? group_count.back() : strips * kStrip));
     }
-    group_begin.back() = (group_begin.back() + kWhole - 1) / kWhole * kWhole;
+    group_begin.back() = in_vectors(group_begin.back());
   }
 
   // The weights, and the start.

@@ -18,7 +18,11 @@
 
 namespace widemargin {
 
-constexpr std::size_t kWhole = 16;  // numbers of the longest vectors
+// Numbers of the longest vectors; and so many, with those that fill the last vector.
+constexpr std::size_t kWhole = 16;
+constexpr std::size_t in_vectors(std::size_t numbers) {
+  return (numbers + kWhole - 1) / kWhole * kWhole;
+}
 
 // The vectors of a problem, by positions: see problem_data.hpp. Those that follow it use the memory
 // again, and what is known of the same groups.
@@ -27,12 +31,7 @@ struct ProblemVectors {
   bool are_for(const BatchProblems& problems, std::size_t t) const {
     if (problem < 0) return false;
     const auto before = static_cast<std::size_t>(problem);
-    const auto groups_of = [&](std::size_t k) {
-      const auto begin = k > 0 ? problems.group_end[k - 1] : 0;
-      return problems.group.subspan(static_cast<std::size_t>(begin),
-                                    static_cast<std::size_t>(problems.group_end[k] - begin));
-    };
-    if (!std::ranges::equal(groups_of(t), groups_of(before))) return false;
+    if (!std::ranges::equal(problems.groups_of(t), problems.groups_of(before))) return false;
     const auto are_same = [&](const auto& values) {  // by bytes: by vectors
       return std::memcmp(&values[problems.begin_of(t)], &values[problems.begin_of(before)],
                          problems.size_of(t) * sizeof(double)) == 0;

@@ -1015,7 +1015,8 @@ MUTATIONS = [
     Mutation(
         "few rows: other groups than the problem before",
         "problem_vectors.hpp",
-        "if (!std::ranges::equal(groups_of(t), groups_of(before))) return false;",
+        "if (!std::ranges::equal(problems.groups_of(t), problems.groups_of(before))) "
+        "return false;",
         "",
         TINY,
     ),
