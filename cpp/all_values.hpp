@@ -20,7 +20,8 @@ namespace widemargin {
 class AllValues {
   // How many there may be, 16 megabytes; how many times as many problems need, at least; and the
   // rows of a task. (With twice as many 40 to 70 classes of 18 to 24 rows take 1 to 1.5 times as
-  // long. From four times on, 50 and 100 classes of 14 rows take 0.75 to 0.85 of the time.)
+  // long. From four times on, 50 and 100 classes of 14 rows take 0.75 to 0.85 of the time. With 64
+  // megabytes 150 to 300 classes of 8 to 14 rows take as long.)
   static constexpr std::size_t kMost = 2 << 20, kTimes = 4, kRows = 64;
 
  public:
