@@ -12,6 +12,7 @@
 #include "chain.hpp"
 #include "crew.hpp"
 #include "exact_steps.hpp"
+#include "kept_moves.hpp"
 #include "kept_parts.hpp"
 #include "narrow.hpp"
 #include "problem_data.hpp"
@@ -70,6 +71,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   struct Room {
     ProblemData of;
     Narrow narrow;
+    KeptMoves moves;
   };
   const auto solve = [&](std::size_t t, const std::optional<Scored>& scored, std::int64_t most,
                          Room& room, bool is_caller) {
@@ -78,7 +80,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
     const auto turn = turns.begin(t, crew, is_caller);
     const auto most_dense = limits.exactly ? problems.size_of(t) : kExactly;
     room.of.take(t, most_dense);
-    BatchProblem(room.of, code, room.narrow, turn).run(mine, scored, results[t]);
+    BatchProblem(room.of, code, room.narrow, room.moves, turn).run(mine, scored, results[t]);
     const bool waits = results[t].end == BatchEnd::stopped && !crew.stopped(is_caller);
     if (waits) turns.wait(t);
     has_rows[t] = waits && kept.bytes() <= std::min(kFewBytes, limits.bytes / 2);
@@ -86,7 +88,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
   };
   const std::size_t tasks = chains.tasks(), together = chains_together(problems, tasks, limits);
   crew.run((tasks + together - 1) / together, [&](std::size_t task, bool is_caller) {
-    Room room{{kept, samples, problems}, {}};
+    Room room{{kept, samples, problems}, {}, {}};
     for (std::size_t k = task * together; k < std::min(tasks, (task + 1) * together); ++k)
       for (auto t = chains.take(crew, is_caller); t >= 0 && !crew.stopped(is_caller);) {
         const auto one = static_cast<std::size_t>(t);
@@ -105,7 +107,7 @@ std::int64_t solve_batch(const BatchCode& code, const BatchSamples& samples,
     for (const auto t : some)
       if (!has_rows[t]) kept.begin_again(problems, t);
     crew.run(some.size(), [&](std::size_t k, bool is_caller) {
-      Room room{{kept, samples, problems}, {}};
+      Room room{{kept, samples, problems}, {}, {}};
       auto& result = results[some[k]];
       const auto before = result;
       const Scored scored{problems.begin_of(some[k]), before.length};

@@ -15,6 +15,7 @@
 #include "kernel_rows.hpp"
 #include "objective.hpp"
 #include "pair_steps.hpp"
+#include "span_steps.hpp"
 
 namespace widemargin {
 
@@ -129,6 +130,7 @@ struct BatchCode {
   PairTable pairs;
   ObjectiveTable passes;
   FactorTable factor;
+  SpanStep span;
 };
 
 // Returns how many kernel values were made.

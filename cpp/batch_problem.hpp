@@ -16,6 +16,7 @@
 #include "blocks.hpp"
 #include "exact_problem.hpp"
 #include "exact_steps.hpp"
+#include "kept_moves.hpp"
 #include "kept_parts.hpp"
 #include "narrow.hpp"
 #include "problem_bounds.hpp"
@@ -87,9 +88,11 @@ constexpr double kFar = 5;
 // One problem, from its start to its end.
 class BatchProblem {
  public:
-  BatchProblem(ProblemData& of, const BatchCode& code, Narrow& narrow, const Turn& turn)
+  BatchProblem(ProblemData& of, const BatchCode& code, Narrow& narrow, KeptMoves& moves,
+               const Turn& turn)
       : code_(code),
         narrow_(narrow),
+        moves_(moves),
         turn_(turn),
         of_(of),
         bounds_(of_, code.passes),
@@ -129,6 +132,7 @@ class BatchProblem {
     share_ = goal_ = kShare * limits.tol;
     chunk_ = std::max<std::int64_t>(kStepsToLook, static_cast<std::int64_t>(of_.m / 8));
     narrow_.turn_off();
+    moves_.clear();
     if (WorkingSets::suit(of_, limits)) sets_.emplace(of_, code_, limits);
     foresees_ = limits.threads > 1 && !sets_ && rows_.may_be_foreseen();
     may_narrow_ = !sets_ && of_.is_plain && of_.sums == 1 && !of_.all.squared && of_.m >= kLong;
@@ -173,6 +177,7 @@ class BatchProblem {
       done = sets_->advance(small_problem(), stop_, share_, rough_gap_, some, scores_,
                             [this] { return turn_.is_over(); });
     } else {
+      spans_ = steps_ >= kFirst * chunk_;
       done = narrow_.is_on() ? narrow_steps(few) : made_steps(few, limits);
       scores_.take_scores();
     }
@@ -185,12 +190,13 @@ class BatchProblem {
   // likely to move: all threads make these first, until they are few.
   PairSteps made_steps(std::int64_t some, const BatchLimits& limits) {
     PairSteps all{0, 0, std::numeric_limits<double>::infinity()};
+    if (spans_) moves_.begin(of_.x.data(), of_.F.data(), of_.width);
     while (some > 0 && !rows_.is_over()) {
       const bool is_first = steps_ + all.steps == 0;
       const auto first = static_cast<std::int64_t>(of_.m / kForeseenFirst);
       const auto few = foresees_ ? std::min(some, is_first ? first : kForeseenSteps) : some;
       relaxation_.goes_on = all.steps > 0;
-      const auto done = code_.pairs.made32(small_problem(), stop_, few);
+      const auto done = pairs_and_span(small_problem(), few);
       all = {all.steps + done.steps, all.negative + done.negative, done.violation};
       if (done.steps < few) break;
       some -= few;
@@ -198,6 +204,11 @@ class BatchProblem {
     }
     relaxation_.goes_on = false;
     return all;
+  }
+  // The same, and after many of them one in the span of what they did.
+  PairSteps pairs_and_span(const SmallProblem<float, MadeRows>& problem, std::int64_t some) {
+    if (!spans_) return code_.pairs.made32(problem, stop_, some);
+    return moves_.descend(code_.pairs.made32, code_.span, problem, stop_, some);
   }
   // Whether there is room for all rows of K, twice as much as they take, as memory is handed out in
   // pieces: a limit ends the problem at the same step, whatever was foreseen; and some were made.
@@ -319,12 +330,14 @@ class BatchProblem {
     const std::size_t more = std::max(narrow_.held(), Narrow::bytes(most));
     if (of_.kept.bytes() + at_once(limits) * more > limits.bytes) return;
     narrow_.take(std::move(at), most, small_problem());
+    moves_.clear();
   }
   // Steps of the variables that are not settled.
   PairSteps narrow_steps(std::int64_t some) {
     const auto problem =
         narrow_.problem(this, &BatchProblem::make_narrow, rows_.is_over(), relaxation_);
-    const auto done = code_.pairs.made32(problem, stop_, some);
+    if (spans_) moves_.begin(problem.x, problem.F, problem.width);
+    const auto done = pairs_and_span(problem, some);
     narrow_.give_back(of_.x.data(), of_.F.data(), relaxation_);
     return done;
   }
@@ -408,6 +421,7 @@ class BatchProblem {
 
   const BatchCode& code_;
   Narrow& narrow_;
+  KeptMoves& moves_;
   const Turn& turn_;
   ProblemData& of_;
   ProblemBounds bounds_;
@@ -427,6 +441,7 @@ class BatchProblem {
   bool is_exact_ = false;     // steps in float64
   bool is_finished_ = false;  // to the last digits
   bool foresees_ = false;     // rows
+  bool spans_ = false;        // what steps did
   BatchEnd end_ = BatchEnd::waiting;
 };
 

@@ -141,8 +141,9 @@ std::tuple<std::int64_t, bool> solved(const widemargin::BatchSamples& samples, c
   std::int64_t evaluations;
   {
     const nb::gil_scoped_release release;
-    evaluations = widemargin::solve_batch({code.kernels, code.pairs, code.objective, code.factor},
-                                          samples, problems, limits, results);
+    evaluations =
+        widemargin::solve_batch({code.kernels, code.pairs, code.objective, code.factor, code.span},
+                                samples, problems, limits, results);
   }
   asked.keep(results);
   return {evaluations, question.interrupted};

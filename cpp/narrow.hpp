@@ -41,7 +41,7 @@ class Narrow {
     }
     at_ = std::move(at);
     for (auto* vector : {&diagonal_, &ridge_, &F_}) vector->assign(width, 0.0f);
-    for (auto* vector : {&lower_, &upper_, &x_}) vector->resize(q);
+    for (auto* vector : {&lower_, &upper_, &x_}) vector->assign(width, 0.0);
     room_.resize(2 * width);
     ends_ = {0, width}, still_ = {0, 0, width};
     parts_.resize(q), ways_.resize(q);

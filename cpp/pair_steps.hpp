@@ -63,7 +63,8 @@ struct Relaxation {
 
 // Minimise 1/2 x'Q x + F0'x near the current x, lower <= x <= upper, with `sums` equalities, where
 // Q = K + shift + diag(ridge) and F = F0 + Q x is kept current. `width` numbers a row of K, a
-// multiple of 16; all arrays of Real numbers are as long, and what is behind q is finite.
+// multiple of 16; all arrays of Real numbers are as long, and what is behind q is finite. So are
+// those of double for steps in the span of others, where what is behind q is zero.
 template <typename Real, template <typename> class Rows = StoredRows>
 struct SmallProblem {
   Rows<Real> K;

@@ -200,6 +200,20 @@ MUTATIONS = [
         ("tests/core/test_core_kernels.py",),
     ),
     Mutation(
+        "moves: what they did to the gradient",
+        "span_steps.cpp",
+        "F[i] = p_.F[i] - F_of(kMost)[i];",
+        "F[i] = F_of(kMost)[i] - p_.F[i];",
+        ("tests/solvers/kernel/test_moves.py",),
+    ),
+    Mutation(
+        "moves: what a variable at its bound cannot take",
+        "span_steps.cpp",
+        "to[best] += by;",
+        "to[best] -= by;",
+        ("tests/solvers/kernel/test_moves.py",),
+    ),
+    Mutation(
         "exact faces: sums stay to the last digits",
         "exact_face.hpp",
         "for (const bool again : {false, true}) {",

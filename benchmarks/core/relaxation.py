@@ -71,8 +71,11 @@ def sets(folder):
     return found
 
 
-def steps_of(K, y, C, factor):
-    """Pair steps on the hinge with a free intercept to the gap; None: too many."""
+def steps_of(K, y, C, factor, moves=None):
+    """Pair steps on the hinge with a free intercept to the gap; None: too many.
+
+    ``moves`` changes x and F after each step, if it is given.
+    """
     m, learned = len(y), isinstance(factor, Learned)
     if learned:
         factor.begin(m)
@@ -97,6 +100,8 @@ def steps_of(K, y, C, factor):
         x[i] = upper[i] if t == upper[i] - x[i] else x[i] + t
         x[j] = lower[j] if t == x[j] - lower[j] else x[j] - t
         F += t * (K[i] - K[j])
+        if moves is not None:
+            moves.follow(steps, x, F)
     return None
 
 

@@ -65,7 +65,7 @@ def test_steps_that_suffice_are_all(machine, asked):
     assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
 
 
-@pytest.mark.parametrize(("few", "left"), [(1, [0, 1, 2, 3, 4]), (1500, [0, 1, 3, 4])])
+@pytest.mark.parametrize(("few", "left"), [(1, [0, 1, 2, 3, 4]), (1500, [0, 1, 4])])
 def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypatch):
     X, y = rows(classes=5)
     options = {"loss": "hinge", "C": 100.0, "tol": 1e-6}
@@ -158,8 +158,8 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     steps = batch.solve_by_products
 
     def interrupted(training, chosen, before=None):
-        found = list(steps(training, chosen, Before(1500)))  # all but 2 are stalled
-        found[2] = found[2].changed(status=Status.INTERRUPTED)
+        found = list(steps(training, chosen, Before(1100)))  # all but 3 are stalled
+        found[3] = found[3].changed(status=Status.INTERRUPTED)
         return dict(enumerate(found))
 
     monkeypatch.setattr(batch, "solve_by_products", interrupted)
@@ -171,5 +171,5 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     LinearSVC(loss="hinge", C=100.0, tol=1e-6).fit(X, y)
     assert "newton" not in [name for name, _ in asked]
     ended = [training[0][k].status for k in range(5)]
-    assert ended[2] is Status.INTERRUPTED
+    assert ended[3] is Status.INTERRUPTED
     assert ended.count(Status.STALLED) == 4

@@ -564,7 +564,7 @@ def long_chain(noise, C):
 
 
 def test_settled_variables_of_long_problems_take_no_time(monkeypatch):
-    problems = long_chain(0.5, 35.0)
+    problems = long_chain(0.4, 200.0)
     monkeypatch.setattr(batch, "FEW_VISITS", 0)
     found = answers(problems, tol=1e-4)
     assert [answer.status for answer in found] == ["solved"] * 2
@@ -735,7 +735,8 @@ def test_rows_without_weights_are_as_good_as_none(intercept):
     (alone_,) = answers(rest, tol=1e-5)
     assert some.status == alone_.status == "solved"
     assert some.certificate.dual == pytest.approx(alone_.certificate.dual, rel=2e-5)
-    assert some.extras["steps"] == pytest.approx(alone_.extras["steps"], rel=0.2)
+    # The gap is looked at after each 250 steps.
+    assert some.extras["steps"] == pytest.approx(alone_.extras["steps"], abs=250)
 
 
 def test_a_problem_may_follow_one_of_other_labels_and_weights():

@@ -2,7 +2,8 @@
 
 Pair steps on the whole problem [fan2005]_ in C++, in float32: the first variable
 violates most, the second one lowers the objective most together with it, and both go
-further than that [mangasarian1999]_. Where float32 is too rough for the gap, the scores
+further than that [mangasarian1999]_. After many of them one goes in the span of what
+the last ones did [narkiss2005]_. Where float32 is too rough for the gap, the scores
 that count are made in float64 between them. A row of K is made when its variable first
 moves, with a few others that will move soon, and kept for all problems that share its
 samples. Of long problems the core leaves variables out that are settled at their
