@@ -177,7 +177,7 @@ class BatchProblem {
       done = sets_->advance(small_problem(), stop_, share_, rough_gap_, some, scores_,
                             [this] { return turn_.is_over(); });
     } else {
-      spans_ = steps_ >= kFirst * chunk_;
+      spans_ = may_span_ && steps_ >= kFirst * chunk_;
       done = narrow_.is_on() ? narrow_steps(few) : made_steps(few, limits);
       scores_.take_scores();
     }
@@ -261,6 +261,8 @@ class BatchProblem {
       end_ = BatchEnd::stuck;
     else if (!settled && (may_narrow_ || sets_) && ++mistaken_ == kMistaken)
       end_ = BatchEnd::stuck;
+    // Steps in the span of others go further than these, and so does what rounding did to them.
+    if (!settled && is_refined && now > goal_) may_span_ = false;
   }
   double least_stop() const { return (scores_.is_refined() ? kLeastRefined : kLeast) * of_.unit; }
 
@@ -438,10 +440,10 @@ class BatchProblem {
   double spent_ = 0;      // steps, in steps of all variables
   std::int64_t chunk_ = 0, steps_ = 0, negative_ = 0;
   int mistaken_ = 0, refreshes_ = 0;
-  bool is_exact_ = false;     // steps in float64
-  bool is_finished_ = false;  // to the last digits
-  bool foresees_ = false;     // rows
-  bool spans_ = false;        // what steps did
+  bool is_exact_ = false;                 // steps in float64
+  bool is_finished_ = false;              // to the last digits
+  bool foresees_ = false;                 // rows
+  bool may_span_ = true, spans_ = false;  // what steps did
   BatchEnd end_ = BatchEnd::waiting;
 };
 

@@ -22,7 +22,7 @@ class KeptMoves {
   void begin(const double* x, const float* F, std::size_t width) {
     constexpr std::size_t most = Moves::kMost;
     if (moves_.width != width) {
-      x_.resize((most + 3) * width), F_.resize((most + 3) * width);
+      x_.resize(Moves::kVectors * width), F_.resize(Moves::kVectors * width);
       moves_ = {x_.data(), F_.data(), width};
     }
     std::copy_n(x, width, moves_.x + most * width);

@@ -23,6 +23,12 @@ inline Vector<double> doubles(const float* from) {
   return __builtin_convertvector(v, Vector<double>);
 }
 
+inline double sum_of(Vector<double> v) {
+  double sum = 0;
+  for (std::size_t k = 0; k < kLanes<double>; ++k) sum += v[k];
+  return sum;
+}
+
 inline double product(const double* a, const float* b, std::size_t n) {
   constexpr std::size_t lanes = kLanes<double>;
   Vector<double> even = all<double>(0), odd = even;
@@ -30,19 +36,22 @@ inline double product(const double* a, const float* b, std::size_t n) {
     even += load(a + s) * doubles(b + s);
     odd += load(a + s + lanes) * doubles(b + s + lanes);
   }
-  even += odd;
-  double sum = 0;
-  for (std::size_t k = 0; k < lanes; ++k) sum += even[k];
-  return sum;
+  return sum_of(even + odd);
 }
 
-template <bool kinked>
 class InSpan {
   static constexpr std::size_t kMost = Moves::kMost;
 
  public:
   InSpan(const SmallProblem<float, MadeRows>& problem, Moves& moves)
-      : p_(problem), moves_(moves), n_(moves.width) {}
+      : p_(problem),
+        moves_(moves),
+        n_(moves.width),
+        low_(problem.lower),
+        high_(problem.upper),
+        slope_(problem.F) {
+    if (p_.kink != nullptr) take_sides();
+  }
 
   void run() {
     note();
@@ -54,6 +63,18 @@ class InSpan {
   }
 
  private:
+  // With kinks these are bounds, and the slope is that of the side where x is.
+  void take_sides() {
+    double *const low = x_of(kMost + 3), *const high = x_of(kMost + 4);
+    float* const slope = F_of(kMost + 3);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double x = p_.x[i];
+      low[i] = x >= 0 ? 0 : p_.lower[i], high[i] = x <= 0 ? 0 : p_.upper[i];
+      slope[i] = p_.F[i] + (x > 0 ? p_.kink[i] : x < 0 ? -p_.kink[i] : 0);
+    }
+    low_ = low, high_ = high, slope_ = slope;
+  }
+
   // What was done since the last move.
   void note() {
     const std::size_t own = moves_.next;
@@ -74,7 +95,7 @@ class InSpan {
     for (std::size_t a = 0; a < count; ++a) {
       if (!(moves_.products[a][a] > 0)) return false;
       size[a] = 1 / __builtin_sqrt(moves_.products[a][a]);
-      by_[a] = -size[a] * slope(x_of(a));
+      by_[a] = -size[a] * product(x_of(a), slope_, n_);
     }
     for (std::size_t a = 0; a < count; ++a) {
       for (std::size_t b = 0; b <= a; ++b) {
@@ -122,12 +143,12 @@ class InSpan {
     for (std::size_t s = 0; s < n_; s += kLanes<double>) {
       const Vector<double> now = load(p_.x + s) + share * load(x + s);
       store(to + s, now);
-      if (!kinked && are_within(s, now)) continue;
+      if (are_within(s, now)) continue;
       for (std::size_t i = s; i < s + kLanes<double>; ++i) {
-        const double low = bottom(i), high = top(i), beyond = to[i];
-        if (low <= beyond && beyond <= high) continue;
+        const double beyond = to[i];
+        if (low_[i] <= beyond && beyond <= high_[i]) continue;
         if (cuts == kMostCut) return false;
-        to[i] = beyond < low ? low : high;
+        to[i] = beyond < low_[i] ? low_[i] : high_[i];
         cut[cuts] = i, off[cuts] = beyond - to[i], ++cuts;
       }
     }
@@ -146,7 +167,7 @@ class InSpan {
 
   // Whether a vector of x from s on is within bounds.
   bool are_within(std::size_t s, Vector<double> x) const {
-    const IntVector<double> out = (x < load(p_.lower + s)) | (x > load(p_.upper + s));
+    const IntVector<double> out = (x < load(low_ + s)) | (x > load(high_ + s));
     std::int64_t any = 0;
     for (std::size_t k = 0; k < kLanes<double>; ++k) any |= out[k];
     return any == 0;
@@ -160,10 +181,10 @@ class InSpan {
     float least = 0;
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t) {
       for (std::size_t j = s; j < end; ++j) {
-        if (!(bottom(j) < to[j] && to[j] < top(j)) || group(j) != group(i)) continue;
+        if (!(low_[j] < to[j] && to[j] < high_[j]) || group(j) != group(i)) continue;
         const float apart = p_.diagonal[j] - 2 * a[j - s];
         if (best < n_ && !(apart < least)) continue;
-        if (bottom(j) <= to[j] + by && to[j] + by <= top(j)) best = j, least = apart;
+        if (low_[j] <= to[j] + by && to[j] + by <= high_[j]) best = j, least = apart;
       }
     });
     if (best == n_) return false;
@@ -185,17 +206,10 @@ class InSpan {
 
   // What the objective changes by where F changes by `more`.
   double change(const double* to, const float* more) const {
-    double sum = 0;
-    if constexpr (kinked) {
-      for (std::size_t i = 0; i < n_; ++i)
-        sum += (to[i] - p_.x[i]) * (slope_of(i) + 0.5 * static_cast<double>(more[i]));
-    } else {
-      Vector<double> sums = all<double>(0);
-      for (std::size_t s = 0; s < n_; s += kLanes<double>)
-        sums += (load(to + s) - load(p_.x + s)) * (doubles(p_.F + s) + 0.5 * doubles(more + s));
-      for (std::size_t k = 0; k < kLanes<double>; ++k) sum += sums[k];
-    }
-    return sum;
+    Vector<double> sums = all<double>(0);
+    for (std::size_t s = 0; s < n_; s += kLanes<double>)
+      sums += (load(to + s) - load(p_.x + s)) * (doubles(slope_ + s) + 0.5 * doubles(more + s));
+    return sum_of(sums);
   }
 
   void begin_next() {
@@ -203,21 +217,6 @@ class InSpan {
     for (std::size_t i = 0; i < n_; ++i) F_of(kMost)[i] = p_.F[i];
   }
 
-  // The slope of the objective along a move; with kinks that of the side where x is.
-  double slope(const double* x) const {
-    if constexpr (!kinked) return product(x, p_.F, n_);
-    double sum = 0;
-    for (std::size_t i = 0; i < n_; ++i) sum += x[i] * slope_of(i);
-    return sum;
-  }
-  double slope_of(std::size_t i) const {
-    const double F = p_.F[i], x = p_.x[i];
-    if (!kinked || x == 0) return F;
-    return x > 0 ? F + p_.kink[i] : F - p_.kink[i];
-  }
-  // Bounds; and the kink is one.
-  double top(std::size_t i) const { return kinked && p_.x[i] <= 0 ? 0 : p_.upper[i]; }
-  double bottom(std::size_t i) const { return kinked && p_.x[i] >= 0 ? 0 : p_.lower[i]; }
   int group(std::size_t i) const { return p_.sums > 1 && !(p_.upper[i] > 0) ? 1 : 0; }
 
   double* x_of(std::size_t move) const { return moves_.x + move * n_; }
@@ -226,14 +225,13 @@ class InSpan {
   const SmallProblem<float, MadeRows>& p_;
   Moves& moves_;
   const std::size_t n_;
+  const double *low_, *high_;
+  const float* slope_;
   double by_[kMost];
 };
 
 void step(const SmallProblem<float, MadeRows>& problem, Moves& moves) {
-  if (problem.kink != nullptr)
-    InSpan<true>(problem, moves).run();
-  else
-    InSpan<false>(problem, moves).run();
+  InSpan(problem, moves).run();
 }
 
 }  // namespace

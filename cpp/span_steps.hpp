@@ -12,9 +12,9 @@ namespace widemargin {
 struct Moves {
   // Of the steps without them it takes 0.87 with one, 0.85 with four and 0.87 with eight
   // (benchmarks/core/moves.py; 0.43 of the most that any set takes).
-  static constexpr std::size_t kMost = 4;
-  // kMost + 3 vectors of `width` numbers each: the moves, where the next one begins, and two to
-  // work in.
+  static constexpr std::size_t kMost = 4, kVectors = kMost + 5;
+  // kMost + 1 vectors of `width` numbers each, the moves and where the next one begins, and some
+  // to work in.
   double* x;
   float* F;
   std::size_t width;
