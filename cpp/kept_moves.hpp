@@ -18,43 +18,43 @@ class KeptMoves {
   // There are none.
   void clear() { moves_.width = 0; }
 
-  // The next one begins at x and F: one of the same variables, if there are any before.
-  void begin(const double* x, const float* F, std::size_t width) {
-    constexpr std::size_t most = Moves::kMost;
-    if (moves_.width != width) {
-      x_.resize(Moves::kVectors * width), F_.resize(Moves::kVectors * width);
-      moves_ = {x_.data(), F_.data(), width};
-    }
-    std::copy_n(x, width, moves_.x + most * width);
-    std::copy_n(F, width, moves_.F + most * width);
-    done_ = 0;
-  }
-
-  // Pair steps like `Descent`, and at the end of each move one in the span of the latest.
+  // Pair steps like `Descent`, and at the end of each move one in the span of the latest: of those
+  // before, too, if they are of the same variables. Others have another width, or come after
+  // `clear`. F may have been made again: the first move begins there.
   PairSteps descend(Descent<float, MadeRows> pairs, SpanStep span,
                     const SmallProblem<float, MadeRows>& problem, double stop, std::int64_t most) {
     PairSteps all{0, 0, std::numeric_limits<double>::infinity()};
     while (all.steps < most) {
-      const auto few = std::min(most - all.steps, kSteps - done_);
+      begin(problem);
+      const auto few = std::min(most - all.steps, kSteps);
       const auto some = pairs(problem, stop, few);
       problem.relaxation->goes_on = true;
       all = {all.steps + some.steps, all.negative + some.negative, some.violation};
-      if (some.steps < few) break;
-      done_ = (done_ + few) % kSteps;
-      if (done_ == 0) span(problem, moves_);
+      if (some.steps < kSteps || !(some.violation > stop)) break;
+      span(problem, moves_);
     }
     return all;
   }
 
  private:
   // Pair steps of a move: 36 fits with C of 10 to 1,000 take 0.90 of the time without moves; 0.93
-  // with 125, which take fewer steps: 0.79 of those without, not 0.85 (benchmarks/core/moves.py).
+  // with 125 (builds with each, `benchmarks.core.moves --fits`), which take fewer steps: 0.79 of
+  // those without, not 0.85 (the same without --fits).
   static constexpr std::int64_t kSteps = 250;
+
+  void begin(const SmallProblem<float, MadeRows>& problem) {
+    const std::size_t width = problem.width;
+    if (moves_.width != width) {
+      x_.resize(Moves::kVectors * width), F_.resize(Moves::kVectors * width);
+      moves_ = {x_.data(), F_.data(), width};
+    }
+    std::copy_n(problem.x, width, moves_.x + Moves::kBegin * width);
+    std::copy_n(problem.F, width, moves_.F + Moves::kBegin * width);
+  }
 
   std::vector<double> x_;
   std::vector<float> F_;
   Moves moves_{};
-  std::int64_t done_ = 0;
 };
 
 }  // namespace widemargin

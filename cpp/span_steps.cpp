@@ -8,11 +8,13 @@
 namespace widemargin::WIDEMARGIN_SIMD {
 namespace {
 
-// Of the diagonal of the products of moves: moves that are nearly of one span add nothing.
+// Of the diagonal of the products of moves: moves that are nearly of one span add nothing. (1e-6
+// and 1e-10: as many steps, benchmarks/core/moves.py.)
 constexpr double kRidge = 1e-8;
-// Variables at most that stay at their bounds, each of which takes two rows of K; and the share of
-// the way to the least below which that is not tried with fewer. (None at their bounds: 0.91 of the
-// steps without, 16: 0.85; 48: 0.83, in as much time. benchmarks/core/moves.py)
+// Variables at most that stay at their bounds, each of which takes a row of K, and another one for
+// what keeps the sums; and the share of the way to the least below which that is not tried with
+// fewer. (None at their bounds: 0.91 of the steps without, 16: 0.85; 48: 0.83, in as much time. No
+// smaller share than all: 0.88. benchmarks/core/moves.py)
 constexpr std::size_t kMostCut = 16;
 constexpr double kLeastShare = 0.02;
 
@@ -55,18 +57,16 @@ class InSpan {
 
   void run() {
     note();
-    if (find()) {
-      combine();
-      for (double share = 1; share > kLeastShare && !go(share);) share /= 2;
-    }
-    begin_next();
+    if (!find()) return;
+    combine();
+    for (double share = 1; share > kLeastShare && !is_over(p_.K) && !go(share);) share /= 2;
   }
 
  private:
   // With kinks these are bounds, and the slope is that of the side where x is.
   void take_sides() {
-    double *const low = x_of(kMost + 3), *const high = x_of(kMost + 4);
-    float* const slope = F_of(kMost + 3);
+    double *const low = x_of(Moves::kLow), *const high = x_of(Moves::kHigh);
+    float* const slope = F_of(Moves::kLow);
     for (std::size_t i = 0; i < n_; ++i) {
       const double x = p_.x[i];
       low[i] = x >= 0 ? 0 : p_.lower[i], high[i] = x <= 0 ? 0 : p_.upper[i];
@@ -80,8 +80,8 @@ class InSpan {
     const std::size_t own = moves_.next;
     double* const x = x_of(own);
     float* const F = F_of(own);
-    for (std::size_t i = 0; i < n_; ++i) x[i] = p_.x[i] - x_of(kMost)[i];
-    for (std::size_t i = 0; i < n_; ++i) F[i] = p_.F[i] - F_of(kMost)[i];
+    for (std::size_t i = 0; i < n_; ++i) x[i] = p_.x[i] - x_of(Moves::kBegin)[i];
+    for (std::size_t i = 0; i < n_; ++i) F[i] = p_.F[i] - F_of(Moves::kBegin)[i];
     moves_.next = (own + 1) % kMost;
     if (moves_.count < kMost) ++moves_.count;
     for (std::size_t a = 0; a < moves_.count; ++a)
@@ -117,8 +117,8 @@ class InSpan {
 
   // What x and F change by then.
   void combine() {
-    double* const x = x_of(kMost + 1);
-    float* const F = F_of(kMost + 1);
+    double* const x = x_of(Moves::kStep);
+    float* const F = F_of(Moves::kStep);
     for (std::size_t s = 0; s < n_; s += kLanes<double>) {
       Vector<double> sum = all<double>(0);
       for (std::size_t a = 0; a < moves_.count; ++a) sum += by_[a] * load(x_of(a) + s);
@@ -135,9 +135,9 @@ class InSpan {
   // Go a share of that, within bounds; whether few of these are in the way, and the objective is
   // lower there.
   bool go(double share) {
-    const double* const x = x_of(kMost + 1);
-    double* const to = x_of(kMost + 2);
-    float* const F = F_of(kMost + 2);
+    const double* const x = x_of(Moves::kStep);
+    double* const to = x_of(Moves::kTo);
+    float* const F = F_of(Moves::kTo);
     std::size_t cut[kMostCut], cuts = 0;
     double off[kMostCut];
     for (std::size_t s = 0; s < n_; s += kLanes<double>) {
@@ -154,12 +154,12 @@ class InSpan {
     }
     const Vector<float> by = all<float>(static_cast<float>(share));
     for (std::size_t s = 0; s < n_; s += kLanes<float>)
-      store(F + s, by * load(F_of(kMost + 1) + s));
-    for (std::size_t k = 0; k < cuts; ++k) {
+      store(F + s, by * load(F_of(Moves::kStep) + s));
+    for (std::size_t k = 0; k < cuts && !is_over(p_.K); ++k) {
       add_row(cut[k], -off[k]);
       if (p_.sums > 0 && !pass_on(cut[k], off[k])) return false;
     }
-    if (is_over(p_.K) || !(change(to, F) < 0)) return false;
+    if (is_over(p_.K) || !(objective_change(to, F) < 0)) return false;
     for (std::size_t i = 0; i < n_; ++i) p_.x[i] = to[i];
     for (std::size_t i = 0; i < n_; ++i) p_.F[i] += F[i];
     return true;
@@ -176,7 +176,7 @@ class InSpan {
   // What x_i cannot take, a free variable takes: of those with room for it the one that is most
   // like it, so that scores change least. Whether there is one.
   bool pass_on(std::size_t i, double by) {
-    double* const to = x_of(kMost + 2);
+    double* const to = x_of(Moves::kTo);
     std::size_t best = n_;
     float least = 0;
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t) {
@@ -195,7 +195,7 @@ class InSpan {
 
   // To F, what x_i does that moves.
   void add_row(std::size_t i, double by) {
-    float* const F = F_of(kMost + 2);
+    float* const F = F_of(Moves::kTo);
     const float step = static_cast<float>(by);
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t) {
       for (; s < end; s += kLanes<float>, a += kLanes<float>)
@@ -205,16 +205,11 @@ class InSpan {
   }
 
   // What the objective changes by where F changes by `more`.
-  double change(const double* to, const float* more) const {
+  double objective_change(const double* to, const float* more) const {
     Vector<double> sums = all<double>(0);
     for (std::size_t s = 0; s < n_; s += kLanes<double>)
       sums += (load(to + s) - load(p_.x + s)) * (doubles(slope_ + s) + 0.5 * doubles(more + s));
     return sum_of(sums);
-  }
-
-  void begin_next() {
-    for (std::size_t i = 0; i < n_; ++i) x_of(kMost)[i] = p_.x[i];
-    for (std::size_t i = 0; i < n_; ++i) F_of(kMost)[i] = p_.F[i];
   }
 
   int group(std::size_t i) const { return p_.sums > 1 && !(p_.upper[i] > 0) ? 1 : 0; }

@@ -10,11 +10,13 @@ namespace widemargin {
 // What pair steps did: moves of x, each of many steps, and what they did to F; in memory of the
 // caller. The latest take the places of the oldest.
 struct Moves {
-  // Of the steps without them it takes 0.87 with one, 0.85 with four and 0.87 with eight
-  // (benchmarks/core/moves.py; 0.43 of the most that any set takes).
-  static constexpr std::size_t kMost = 4, kVectors = kMost + 5;
-  // kMost + 1 vectors of `width` numbers each, the moves and where the next one begins, and some
-  // to work in.
+  // It takes 0.87 of the steps with one, 0.85 with four and 0.87 with eight as means of all sets,
+  // and 0.43 with four on the set that saves most (benchmarks/core/moves.py).
+  static constexpr std::size_t kMost = 4;
+  // Vectors of `width` numbers after those of the moves: where the next one begins, the step, where
+  // it leads to, and bounds of x; in place of the lower ones F has the slopes.
+  static constexpr std::size_t kBegin = kMost, kStep = kMost + 1, kTo = kMost + 2, kLow = kMost + 3,
+                               kHigh = kMost + 4, kVectors = kMost + 5;
   double* x;
   float* F;
   std::size_t width;
@@ -24,8 +26,8 @@ struct Moves {
 
 // Go to the least of the objective in the span of the moves, with what was done since the last one
 // began as one more of them (Narkiss, Zibulevsky 2005). Variables that would leave their bounds
-// stay there, and free ones take what keeps the sums; where they are many, or the objective is not
-// lower, it goes half of the way, or less. Then the next move begins.
+// stay there, and free ones take what keeps the sums. Where too many would leave, or the objective
+// is not lower, it goes half of the way, or less.
 using SpanStep = void (*)(const SmallProblem<float, MadeRows>& problem, Moves& moves);
 
 namespace baseline {

@@ -207,6 +207,13 @@ MUTATIONS = [
         ("tests/solvers/kernel/test_moves.py",),
     ),
     Mutation(
+        "moves: their end where float32 has no more digits",
+        "batch_problem.hpp",
+        "    may_span_ = false;",
+        "    may_span_ = true;",
+        ("tests/solvers/kernel/test_moves.py",),
+    ),
+    Mutation(
         "moves: what a variable at its bound cannot take",
         "span_steps.cpp",
         "to[best] += by;",

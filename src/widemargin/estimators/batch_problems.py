@@ -36,7 +36,7 @@ FEW_BYTES = 64 << 20
 # How many times the bytes of values in float32 float64 takes, with a factor.
 EXACTLY = 6
 # Bytes of the vectors of all problems, for each row of each.
-PLACE_BYTES = 200
+PLACE_BYTES = 300
 
 
 def solve_chosen(training: Training, chosen: list[int]) -> Found | None:

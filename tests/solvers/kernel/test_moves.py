@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import make_friedman1
 
-from widemargin import SVC, SVR, NuSVC, NuSVR, svc_path
+from widemargin import SVC, SVR, NuSVC, NuSVR
 
 
 def gaussians(m=1200):
@@ -19,7 +19,7 @@ def friedman(m=800):
     return make_friedman1(m, 10, noise=1.0, random_state=0)
 
 
-# Steps that it took without them: as many within a twentieth, whatever vectors there are.
+# Steps of builds without moves; those of the three instruction sets differ by a twentieth.
 @pytest.mark.parametrize(
     ("machine", "without"),
     [
@@ -42,11 +42,10 @@ def test_a_large_C_takes_fewer_steps(machine, without):
     assert machine.solution_.extras["steps"] < 0.8 * without
 
 
-def test_they_do_not_depend_on_threads():
-    X, y = gaussians()
-    found = [
-        [model.dual_coef_ for model in svc_path(X, y, Cs=[30.0, 300.0], n_jobs=n)[1]]
-        for n in (1, 2)
-    ]
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+# Without moves it takes 7,900 and 30,100 steps, with moves that never end 37,400 and 42,600.
+@pytest.mark.parametrize(("gamma", "most"), [(1 / 3, 12_000), (0.1, 26_000)])
+def test_they_end_where_float32_has_no_more_digits(gamma, most):
+    X, t = make_friedman1(1400, 30, random_state=0)
+    machine = SVR(C=6400.0, epsilon=0.5, gamma=gamma, n_jobs=1).fit(X, t)
+    assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
+    assert machine.solution_.extras["steps"] < most
