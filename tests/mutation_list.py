@@ -202,8 +202,8 @@ MUTATIONS = [
     Mutation(
         "moves: what they did to the gradient",
         "span_steps.cpp",
-        "F[i] = p_.F[i] - F_of(kMost)[i];",
-        "F[i] = F_of(kMost)[i] - p_.F[i];",
+        "F[i] = p_.F[i] - F_of(Moves::kBegin)[i];",
+        "F[i] = F_of(Moves::kBegin)[i] - p_.F[i];",
         ("tests/solvers/kernel/test_moves.py",),
     ),
     Mutation(
