@@ -730,13 +730,12 @@ def test_rows_without_weights_are_as_good_as_none(intercept):
     kept = np.ones(400, bool)  # runs in the middle of a class, and at the end of one
     for kind, run in ((0, slice(37, 121)), (1, slice(150, 200))):
         kept[np.flatnonzero(group == kind)[run]] = False
-    (some,) = answers(many(X, group, RBF, 10.0 * kept, "hinge", intercept), tol=1e-5)
-    rest = many(X[kept], group[kept], RBF, 10.0, "hinge", intercept)
+    (some,) = answers(many(X, group, RBF, 30.0 * kept, "hinge", intercept), tol=1e-5)
+    rest = many(X[kept], group[kept], RBF, 30.0, "hinge", intercept)
     (alone_,) = answers(rest, tol=1e-5)
     assert some.status == alone_.status == "solved"
     assert some.certificate.dual == pytest.approx(alone_.certificate.dual, rel=2e-5)
-    # The gap is looked at after each 250 steps.
-    assert some.extras["steps"] == pytest.approx(alone_.extras["steps"], abs=250)
+    assert some.extras["steps"] == pytest.approx(alone_.extras["steps"], rel=0.2)
 
 
 def test_a_problem_may_follow_one_of_other_labels_and_weights():
