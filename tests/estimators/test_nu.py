@@ -404,3 +404,16 @@ def test_equal_targets_of_many_rows_are_what_is_predicted():
     reg = NuSVR(time_limit=20.0).fit(rows, np.full(4500, 3.0))
     assert reg.status_ == "solved"
     np.testing.assert_allclose(reg.predict(rows[:5]), 3.0)
+
+
+def test_memory_that_is_not_short_does_not_change_an_answer():
+    """What is always free has room for both variables of a row, in float64 too."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1300, 10))
+    noise = 0.2 * rng.normal(size=1300)
+    y = np.sin(rows[:, 0]) + 0.3 * rows[:, 1] ** 2 + noise
+    how = {"kernel": "poly", "gamma": 0.3, "C": 1e5, "nu": 0.1, "n_jobs": 1}
+    one, other = (
+        NuSVR(memory_limit=bytes_, **how).fit(rows, y) for bytes_ in (None, 2 << 30)
+    )
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)

@@ -145,8 +145,10 @@ def memory_for(training: Training, chosen: list[int], others: int = 0) -> int:
     """
     if training.memory_limit is not None:
         return training.memory_limit - others
-    sizes = training.sizes[_index(training, chosen)]
-    each = 4 * (sizes.astype(np.int64) + STRIP) ** 2
+    sizes = training.sizes[_index(training, chosen)].astype(np.int64)
+    if training.recipe.q is not None and training.recipe.nu is not None:
+        sizes = 2 * sizes  # a nu form has two variables a row
+    each = 4 * (sizes + STRIP) ** 2
     threads, most = n_threads(training.rows.options.get("n_jobs")), int(each.max())
     more = (4 + threads) * most // 4 + EXACTLY * threads * most
     if int(each.sum()) + more + others <= FEW_BYTES:
