@@ -9,9 +9,11 @@ import pytest
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
+from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import cross_val_score
 
-from widemargin import SVC, SVR, LinearSVC, NuSVC, load_model, save_model
+from widemargin import SVC, SVCCV, SVR, LinearSVC, NuSVC, load_model, save_model
 from widemargin.solution import Step
 
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability`:FutureWarning")
@@ -162,3 +164,23 @@ def test_in_a_thread_of_its_own_the_warning_names_no_line_of_the_library_of_thre
         pool.submit(SVC(probability=False).fit, X, y).result()
     (said,) = [one for one in told if one.category is FutureWarning]
     assert "widemargin" in said.filename
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(probability=True),
+        NuSVC(nu=0.3, probability=True),
+        SVCCV(calibrate="sigmoid"),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_scores_and_stacks_of_scikit_learn_take_probabilities(machine):
+    """They ask a method for its name."""
+    X, y = make_classification(120, 6, random_state=0)
+    scores = cross_val_score(
+        machine, X, y, cv=2, scoring="neg_log_loss", error_score="raise"
+    )
+    stack = StackingClassifier([("one", machine)], cv=2).fit(X, y)
+    assert np.all(scores > np.log(0.5))
+    assert stack.stack_method_ == ["predict_proba"]

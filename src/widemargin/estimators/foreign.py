@@ -3,6 +3,7 @@
 import difflib
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -74,7 +75,7 @@ class Conditional:
         if one is None:
             return self._method
         self._allow(one)
-        return functools.partial(self._method, one)
+        return types.MethodType(self._method, one)
 
 
 class AdvisingMixin:
