@@ -27,6 +27,15 @@ def test_the_picture_ends_at_the_certificate(solution):
     assert axes.get_yscale() == "log"
 
 
+def test_a_picture_of_two_points_says_so_and_joins_none():
+    solution = SVC().fit(*clouds(2, 3, 100, spread=3.0)).solution_
+    axes = solution.plot(Figure().subplots())
+    assert "first and its last point only" in axes.texts[-1].get_text()
+    drawn = {line.get_label(): line for line in axes.lines}
+    assert drawn["relative gap"].get_linestyle() == "None"
+    assert not drawn["primal"].get_clip_on()
+
+
 def test_without_axes_there_is_a_figure(solution):
     import matplotlib
 

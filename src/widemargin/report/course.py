@@ -20,6 +20,9 @@ _BROAD: dict[str, Any] = {"color": PALE, "lw": 6, "solid_capstyle": "round"}
 _CIRCLES: dict[str, Any] = {"color": GREEN, "ls": "--", "marker": "o", "ms": 4}
 _SQUARES: dict[str, Any] = {"color": PURPLE, "ls": ":", "marker": "s", "ms": 4}
 _SLOWEST: dict[str, Any] = _SQUARES | {"color": DARK}
+# Where the first and the last point are all: no line between them, which would look
+# like a measurement; and no point cut by the left axis.
+_ENDS: dict[str, Any] = {"ls": "none", "clip_on": False}
 
 
 def convergence(solution: Solution) -> Picture:
@@ -49,7 +52,7 @@ def convergence(solution: Solution) -> Picture:
         drawing.svg(
             figure, "gap", "Line chart: relative gap, primal and dual against time"
         ),
-        f"{course} {_between([solution])}",
+        f"{course} {between([solution])}",
     )
 
 
@@ -58,13 +61,11 @@ def keeps_ends(solutions: Sequence[Solution]) -> bool:
     return all(s.solver == BATCH and len(s.trace) <= 2 for s in solutions)
 
 
-def _between(solutions: Sequence[Solution]) -> str:
+def between(solutions: Sequence[Solution]) -> str:
     """What lines say between two points."""
     if keeps_ends(solutions):
         if all(np.isfinite(s.trace[0].best_gap) for s in solutions):
-            what = "a line between them is no measurement"
-            if len(solutions) == 1:
-                what = "no line joins them"
+            what = "no line joins them"
         else:
             what = "a first one that proves nothing is not drawn"
         return f"The solver {BATCH} records its first and its last point only: {what}."
@@ -86,7 +87,7 @@ def draw_convergence(axes: Axes, solution: Solution) -> str:
     with np.errstate(all="ignore"):  # where the objective is infinite or zero
         above = (primal - lower) / np.abs(primal)
         below = (upper - dual) / np.abs(primal)
-    points = {"ls": "none"} if keeps_ends([solution]) else {}
+    points = _ENDS if keeps_ends([solution]) else {}
     broad = _BROAD | {"marker": "o", "ms": 9} if points else _BROAD
     _line(axes, time, gap, label="relative gap", **broad | points)
     _line(axes, time, above, label="primal", **_CIRCLES | points)
@@ -112,9 +113,8 @@ def convergence_of_many(
             figure, "gap", "Line chart: relative gaps of all classes against time"
         ),
         f"The relative gaps of {len(solutions)} binary problems, each {which}, in "
-        f"{time}: the slowest {goal}. {_KEY}"
-        + f" {_between(solutions)}"
-        * keeps_ends(solutions),
+        f"{time}: the slowest {goal}. "
+        + (f"{_KEY_OF_POINTS} {between(solutions)}" if keeps_ends(solutions) else _KEY),
     )
 
 
@@ -147,6 +147,7 @@ def activity(solutions: Sequence[Solution], names: Sequence[str]) -> list[Pictur
 
 
 _KEY = "Broad: the median problem; with squares: the slowest; thin: the others."
+_KEY_OF_POINTS = "Large: the median problem; squares: the slowest; small: the others."
 
 
 def _row_axis(axes: Axes, solutions: Sequence[Solution]) -> str:
@@ -214,6 +215,8 @@ def _lines(
 ) -> None:
     """One line a problem; the median and the slowest problem stand out."""
     lines = [(s.trace.column(x), s.trace.column(y)) for s in solutions]
+    points = _ENDS if keeps_ends(solutions) else {}
+    large, small = ({"marker": "o", "ms": size} if points else {} for size in (9, 4))
     if len(lines) == 1:
         _line(axes, *lines[0], **_SLOWEST)
         return
@@ -222,10 +225,11 @@ def _lines(
     median, slowest = order[(len(order) - 1) // 2], order[-1]
     for k in order[:: -(-len(order) // LINES)]:
         if k not in (median, slowest):
-            _line(axes, *lines[k], color=GRAY, lw=0.6)
-    _line(axes, *lines[median], label=f"median: {short(names[median], 18)}", **_BROAD)
+            _line(axes, *lines[k], color=GRAY, lw=0.6, **points | small)
+    typical = f"median: {short(names[median], 18)}"
+    _line(axes, *lines[median], label=typical, **_BROAD | points | large)
     slow = f"slowest: {short(names[slowest], 18)}"
-    _line(axes, *lines[slowest], label=slow, **_SLOWEST)
+    _line(axes, *lines[slowest], label=slow, **_SLOWEST | points)
 
 
 def _line(axes: Axes, x: NDArray[Any], y: NDArray[Any], **look: Any) -> None:

@@ -14,6 +14,9 @@ def plot(solution: Solution, axes: Any = None) -> Any:
         axes = plt.subplots(layout="constrained")[1]
     course.draw_convergence(axes, solution)
     axes.legend()
+    if course.keeps_ends([solution]):
+        said = course.between([solution]).replace(": ", ":\n")
+        axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", size=9)
     title = f"{solution.solver}: {solution.status.value}"
     if solution.together is not None:
         title += f" (problem 1 of {solution.together['problems']}; solutions_ has all)"
