@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.estimators.training import Training
+from widemargin.kernels import wide_rows
 from widemargin.kernels.given import GivenSamples, given_bytes, given_values
 from widemargin.kernels.grouped import Grouped, GroupedSamples
 from widemargin.kernels.kernel import Kernel
@@ -28,6 +29,8 @@ from widemargin.system.memory import free_bytes
 from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
+# Rows with a named kernel.
+NamedSamples = GroupedSamples | wide_rows.WideRows
 # Solutions of some problems by their numbers, or those of all problems of a fit.
 Found = dict[int, Solution] | Solutions
 
@@ -89,16 +92,17 @@ def solve_by_products(
     memory = memory_for_products(training, chosen)
     if memory <= 0:
         return {}
-    samples = GroupedSamples(rows.in_memory(), training.index, Kernel("linear", 1.0))
-    if not is_fit(samples, training) or samples.is_wide:
-        return {}
+    X = rows.in_memory()
     try:
         with deadline.until(training.limits.deadline):
+            samples = _named_samples(training, X, Kernel("linear", 1.0))
+            if not is_fit(samples, training) or samples.is_wide:
+                return {}
             samples.pack()
     except deadline.OutOfTime:
         return {}
     problems = problems_of(training, samples, chosen)
-    problems = dataclasses.replace(problems, X=rows.in_memory())
+    problems = dataclasses.replace(problems, X=X)
     threads = n_threads(rows.options.get("n_jobs"))
     most, work = before or (None, np.inf)
     found = solve_many(problems, training.limits, memory, threads, most, work)
@@ -113,12 +117,13 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     Raises
     ------
     OutOfTime
-        The time is over before a callable has made its values.
+        The time is over before all values are made, where all are.
     """
     X, kernel = training.rows.in_memory(), training.recipe.kernel
-    samples: Grouped
+    samples: NamedSamples | GivenSamples
     if kernel.is_named:  # type: ignore[union-attr]
-        samples = GroupedSamples(X, training.index, kernel)  # type: ignore[arg-type]
+        with deadline.until(training.limits.deadline):
+            samples = _named_samples(training, X, kernel)  # type: ignore[arg-type]
         return samples if is_fit(samples, training) else None, samples.packed_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
     is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
@@ -128,6 +133,15 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
         values = given_values(X, kernel)  # type: ignore[arg-type]
     samples = GivenSamples(values, training.index)
     return samples if is_fit(samples, training) else None, n_bytes
+
+
+def _named_samples(training: Training, X: Any, kernel: Kernel) -> NamedSamples:
+    """The rows with a named kernel, in the way that suits them."""
+    layout = wide_rows.layout_of(X, kernel)
+    if layout is None:
+        return GroupedSamples(X, training.index, kernel)
+    n_jobs = training.rows.options.get("n_jobs")
+    return wide_rows.WideRows(X, training.index, kernel, layout, n_jobs)
 
 
 def is_fit(samples: Grouped, training: Training) -> bool:

@@ -21,6 +21,7 @@ from widemargin.estimators.batch_problems import (
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.table import KERNELS
+from widemargin.kernels.wide_rows import are_few
 from widemargin.solution import Status
 from widemargin.solvers import auto
 from widemargin.solvers.kernel.batch import (
@@ -395,6 +396,7 @@ def has_room(training: Training, m: int, t: int) -> bool:
 def _most_alone(training: Training) -> int:
     """Rows up to which one problem may be solved here: fewer of wide dense rows.
 
+    Not where these are so few that all their values are made at once.
     More where the values are given: of 6,000 rows working sets take 3.3 to 4.4 times as
     long (`benchmarks/kernel/given.py`), of 12,000 1.4 to 2.9, of 15,000 1.0 to 3.1.
     """
@@ -403,7 +405,7 @@ def _most_alone(training: Training) -> int:
         return MOST_ROWS
     named = recipe.kernel is not None and recipe.kernel.is_named
     other = recipe.q is not None or recipe.nu is not None or not named
-    if other or not isinstance(X, np.ndarray):
+    if other or not isinstance(X, np.ndarray) or are_few(X):
         return MOST_ROWS_ALONE
     return min(MOST_ROWS_ALONE, max(LEAST_ALONE, MOST_DENSE // int(X.shape[1])))
 

@@ -32,41 +32,21 @@ CALLED_ROWS = 512
 COST = 8.0
 
 
-class GivenSamples(Grouped):
+class AllPairs(Grouped):
     """Rows by groups, with the values of all pairs of them.
 
     Parameters
     ----------
-    values : ndarray (m, m), float64, finite
+    values : ndarray (m, m), float64
+    diagonal : ndarray (m,), k(x, x)
     group : int ndarray (m,), the group of each row: 0, 1, ...
-
-    Attributes
-    ----------
-    is_fit, is_fit_exactly : bool
-        Not where the values are too large for float32, or are seen not to be those of a
-        positive semidefinite kernel.
-
-    Raises
-    ------
-    ValueError
-        Values that are not symmetric.
     """
 
     cost, in_a_row = COST, IN_PARTS
 
-    def __init__(self, values: Vector, group: NDArray[Any]) -> None:
+    def __init__(self, values: Vector, diagonal: Vector, group: NDArray[Any]) -> None:
         super().__init__(group)
-        self._values, self.diagonal = values, values.diagonal().copy()
-        lengths = np.sqrt(np.maximum(self.diagonal, 0.0))
-        largest, share, apart, i, j = _core.given_facts(values, lengths)
-        if apart > ASYMMETRY * largest:
-            refuse_pair(values[i, j], values[j, i])
-        some = sample(len(values))
-        self.is_fit_exactly = share <= 1.0 + EXCESS
-        self.is_fit_exactly &= not is_indefinite(values[np.ix_(some, some)])
-        self.is_fit = self.is_fit_exactly and largest < HUGE
-        # Beyond, where the share may be infinite, no lengths are asked for.
-        self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))
+        self._values, self.diagonal = values, diagonal
 
     def values(self, rows: Index) -> Vector:
         """The values of all pairs of some rows: (k, k)."""
@@ -90,6 +70,40 @@ class GivenSamples(Grouped):
         """Let the core make sums by a table."""
         given: tuple[Any, ...] = (self._values, self.diagonal, *asked)
         _core.sum_table_given(*given)
+
+
+class GivenSamples(AllPairs):
+    """Rows whose kernel values are what the user says.
+
+    Parameters
+    ----------
+    values : ndarray (m, m), float64, finite
+    group : int ndarray (m,), the group of each row: 0, 1, ...
+
+    Attributes
+    ----------
+    is_fit, is_fit_exactly : bool
+        Not where the values are too large for float32, or are seen not to be those of a
+        positive semidefinite kernel.
+
+    Raises
+    ------
+    ValueError
+        Values that are not symmetric.
+    """
+
+    def __init__(self, values: Vector, group: NDArray[Any]) -> None:
+        super().__init__(values, values.diagonal().copy(), group)
+        lengths = np.sqrt(np.maximum(self.diagonal, 0.0))
+        largest, share, apart, i, j = _core.given_facts(values, lengths)
+        if apart > ASYMMETRY * largest:
+            refuse_pair(values[i, j], values[j, i])
+        some = sample(len(values))
+        self.is_fit_exactly = share <= 1.0 + EXCESS
+        self.is_fit_exactly &= not is_indefinite(values[np.ix_(some, some)])
+        self.is_fit = self.is_fit_exactly and largest < HUGE
+        # Beyond, where the share may be infinite, no lengths are asked for.
+        self._lengths = lengths * np.sqrt(min(max(1.0, share), 1.0 + EXCESS))
 
     @functools.cached_property
     def _single(self) -> ValueBounds:

@@ -1,0 +1,150 @@
+"""Few dense rows of many columns: the kernel values of all pairs, of products by BLAS.
+
+Microarrays and spectra have some hundred rows of some thousand columns. To pack such
+rows for the core, in strips and in both precisions, takes longer than all products of
+two of them.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from widemargin.data.blocks import Blocks
+from widemargin.kernels.core_engine import is_rough
+from widemargin.kernels.given import AllPairs
+from widemargin.kernels.grouped import Vector
+from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.layout import Layout
+from widemargin.numerics.rounding import SINGLE, ValueBounds
+from widemargin.system.threads import ONE_BLAS_THREAD
+
+# The most rows, and the least columns, of which there are at least as many as rows.
+# (`benchmarks/core/wide_rows.py`: 0.15 to 0.5 of the time of packed rows from 2,000
+# columns on, 0.8 of 600 to 1,000 rows of 1,000. One problem of 2,000 to 4,000 rows
+# takes 0.2 to 0.5 of the time of working sets; where few are support vectors, 0.5 to
+# 1.2.)
+MOST_ROWS, LEAST_COLUMNS = 4096, 600
+# Rows whose products with those before them are one task of a thread: before each the
+# time is looked at.
+PART = 256
+
+
+class WideRows(AllPairs):
+    """Few dense rows of many columns, with the values of all pairs of them.
+
+    Parameters
+    ----------
+    X : ndarray (m, n), finite
+    group : int ndarray (m,), the group of each row: 0, 1, ...
+    kernel : Kernel, one of those that `layout_of` takes, with gamma as a number
+    layout : Layout, of X with float32
+    n_jobs : int or None, threads
+
+    Attributes
+    ----------
+    is_fit : bool, whether float32 has digits enough for the values
+
+    Raises
+    ------
+    OutOfTime
+    """
+
+    is_fit_exactly = True
+    is_wide = False  # sparse
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        group: NDArray[Any],
+        kernel: Kernel,
+        layout: Layout,
+        n_jobs: int | None = None,
+    ) -> None:
+        diagonal = kernel.diag(X)
+        self.is_fit = not is_rough(layout, kernel, X, diagonal)
+        self._layout, self._n = layout.as_double(), X.shape[1]
+        rows = np.asarray(X - layout.center if layout.is_distance else X, np.float64)
+        values = _products(rows, n_jobs)
+        self._squares = values.diagonal().copy()
+        _apply(kernel, values, self._squares)
+        super().__init__(values, diagonal, group)
+
+    @property
+    def packed_bytes(self) -> int:
+        """Bytes of the values, and of the rows in float64."""
+        return int(8 * len(self.order) * (len(self.order) + self._n))
+
+    @functools.cached_property
+    def _double(self) -> ValueBounds:
+        # BLAS adds up in an order of its own: as many terms as there are columns.
+        return self._layout.bounds(self._squares, self._n)
+
+    @functools.cached_property
+    def _single(self) -> ValueBounds:
+        """Of the same values, rounded to float32."""
+        double = self._double
+        eps = SINGLE + double.eps
+        return ValueBounds(eps, double.h * (double.eps / eps), double.s)
+
+
+def are_few(X: Any) -> bool:
+    """Whether rows are dense, and few for their columns."""
+    if not isinstance(X, np.ndarray):
+        return False
+    m, n = X.shape
+    return bool(m <= min(n, MOST_ROWS) and n >= LEAST_COLUMNS)
+
+
+def layout_of(X: Any, kernel: Kernel) -> Layout | None:
+    """The layout of rows that suit: few ones, dense, of many columns; of others None.
+
+    The kernel has to be a function of products, and positive semidefinite; where it is
+    one of distances, |x|^2 + |z|^2 - 2x'z has to keep their digits.
+    """
+    if not (are_few(X) and kernel.is_psd):
+        return None
+    if kernel.named is None or kernel.named.sums not in ("product", "square"):
+        return None
+    layout = Layout(kernel.form, X, np.float32)
+    keeps_digits = not layout.as_double().by_differences
+    return layout if keeps_digits and not layout.is_sparse else None
+
+
+def _products(X: Vector, n_jobs: int | None) -> Vector:
+    """Products of all pairs of rows: (m, m).
+
+    BLAS has one thread for each part of the rows: else bits would depend on threads.
+    """
+    m = X.shape[0]
+    out = np.empty((m, m))
+
+    def make(part: slice) -> None:
+        """Products of some rows with those before them, and with each other."""
+        rows, before = X[part], X[: part.start]
+        out[part, : part.start] = rows @ before.T
+        out[part, part] = rows @ rows.T
+        out[: part.start, part] = out[part, : part.start].T
+
+    # The last parts are the longest.
+    parts = [slice(a, min(a + PART, m)) for a in range(0, m, PART)][::-1]
+    with ONE_BLAS_THREAD:
+        Blocks(parts, len(parts), n_jobs, calls_blas=False)(make)
+    return out
+
+
+def _apply(kernel: Kernel, values: Vector, squares: Vector) -> None:
+    """Kernel values in the place of products of rows with these squares."""
+    _, gamma, coef0, degree = kernel.form
+    if kernel.name == "poly":
+        values *= gamma
+        values += coef0
+        np.power(values, degree, out=values)
+    elif kernel.name == "rbf":
+        values *= -2.0
+        values += np.add.outer(squares, squares)  # symmetric, as sums in turn are not
+        np.maximum(values, 0.0, out=values)
+        np.fill_diagonal(values, 0.0)
+        values *= -gamma
+        np.exp(values, out=values)

@@ -1,0 +1,141 @@
+"""Few dense rows of many columns: values of all pairs, made at once by BLAS."""
+
+import numpy as np
+import pytest
+
+from tests.cases.kernels import NAMED, plain
+from tests.cases.many import never
+from widemargin import SVC, SVCCV, SVR, Kernel, LinearSVC, LinearSVR
+from widemargin.kernels import wide_rows
+from widemargin.kernels.wide_rows import WideRows, layout_of
+from widemargin.system.deadline import Deadline, OutOfTime, until
+
+KERNELS = {
+    "linear": Kernel("linear", gamma=1.0),
+    "rbf": Kernel("rbf", gamma=2e-3),
+    "poly": Kernel("poly", gamma=2e-3, coef0=0.5, degree=3),
+}
+on_kernels = pytest.mark.parametrize("name", KERNELS)
+
+
+def data(m=90, n=700, at=0.0):
+    """Rows around a point, with two that are equal; classes, and targets."""
+    rng = np.random.default_rng(m)
+    X = at + rng.normal(size=(m, n))
+    X[1] = X[0]
+    target = X[:, :20].sum(axis=1) - 20 * at + rng.normal(size=m)
+    return X, target > np.median(target), target
+
+
+def made(X, kernel, group=None):
+    """The rows, with the values of all pairs."""
+    group = np.zeros(len(X), np.int64) if group is None else group
+    return WideRows(X, group, kernel, layout_of(X, kernel))
+
+
+@on_kernels
+@pytest.mark.parametrize("at", [0.0, 3.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_values_and_sums_are_within_the_bounds_of_their_errors(name, at, dtype):
+    X, kernel = data(at=at)[0].astype(dtype), KERNELS[name]
+    m, rng = len(X), np.random.default_rng(1)
+    samples, c = made(X, kernel), rng.normal(size=len(X)) * 10.0 ** rng.uniform(-3, 3)
+    rows, starts = np.arange(m), np.array([0])
+    true = plain(kernel, X.astype(np.longdouble), X.astype(np.longdouble))
+    found = samples.exact((rows, c, np.array([m])), (rows, np.array([m])), 1, never)
+    errors = samples.exact_errors(rows, c, starts)
+    assert (np.abs(found - true @ c.astype(np.longdouble)) <= errors).all()
+    assert errors.max() < 1e-9 * np.abs(found).max() + 1e-9 * np.abs(true).max()
+    single = samples._values.astype(np.float32).astype(np.longdouble) @ c
+    kept = samples.kept_errors(rows, c, starts)
+    assert (np.abs(single - true @ c.astype(np.longdouble)) <= kept).all()
+    assert (samples.lengths**2 >= true.diagonal()).all()
+    np.testing.assert_allclose(samples.diagonal, samples._values.diagonal(), rtol=1e-12)
+
+
+@on_kernels
+def test_parts_of_rows_make_the_same_values(name, monkeypatch):
+    X = data()[0]
+    whole = made(X, KERNELS[name])._values
+    monkeypatch.setattr(wide_rows, "PART", 32)
+    parts = made(X, KERNELS[name])._values
+    np.testing.assert_allclose(parts, whole, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(parts, parts.T)
+
+
+def test_rows_that_do_not_suit():
+    X, kernel = data()[0], KERNELS["rbf"]
+    assert layout_of(X, kernel) is not None
+    assert layout_of(X[:, :599], kernel) is None  # few columns
+    assert layout_of(np.repeat(X, 8, axis=0), kernel) is None  # more rows
+    assert layout_of(X * (X > 2.0), kernel) is None  # mostly zeros
+    assert layout_of(X, NAMED["laplacian"]) is None
+    assert layout_of(X, Kernel("sigmoid", gamma=1e-3)) is None
+    far = X.copy()
+    far[0] += 1e9  # distances of the others have no digits in |x|^2 + |z|^2 - 2x'z
+    assert layout_of(far, kernel) is None
+    assert layout_of(np.ones((wide_rows.MOST_ROWS + 1,) * 2), kernel) is None
+
+
+def test_numbers_beyond_float32_are_for_float64():
+    X = data()[0]
+    assert made(X, KERNELS["linear"]).is_fit
+    huge = made(1e17 * X, KERNELS["linear"])
+    assert not huge.is_fit
+    assert huge.is_fit_exactly
+
+
+def test_time_ends_between_parts(monkeypatch):
+    monkeypatch.setattr(wide_rows, "PART", 16)
+    looks = iter([1.0] * 3)  # then it is over
+    late = Deadline(lambda: next(looks, 3.0), 2.0)
+    with until(late), pytest.raises(OutOfTime):
+        made(data()[0], KERNELS["rbf"])
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        SVC(tol=1e-8),
+        SVC(kernel="linear", C=0.01, tol=1e-8),
+        SVC(kernel="poly", loss="squared_hinge", tol=1e-8),
+        SVR(C=10.0, tol=1e-8),
+        LinearSVC(tol=1e-8),
+        LinearSVC(loss="hinge", intercept="free", tol=1e-8),
+        LinearSVR(tol=1e-8),
+    ],
+    ids=repr,
+)
+def test_fits_are_those_of_packed_rows(machine, monkeypatch):
+    X, classes, target = data(at=2.0)
+    y = target if "R" in type(machine).__name__ else classes
+    made_at_once, asked = wide_rows._products, []
+
+    def products(rows, n_jobs):
+        asked.append(len(rows))
+        return made_at_once(rows, n_jobs)
+
+    monkeypatch.setattr(wide_rows, "_products", products)
+    wide = machine.fit(X, y).solution_.certificate
+    assert asked == [len(X)]
+    monkeypatch.setattr(wide_rows, "MOST_ROWS", 0)
+    packed = machine.fit(X, y).solution_.certificate
+    assert wide.relative_gap <= 1e-8
+    assert wide.primal == pytest.approx(packed.primal, rel=2e-8)
+    assert wide.dual <= packed.primal
+    assert packed.dual <= wide.primal
+
+
+def test_bits_are_those_of_any_number_of_threads():
+    X, classes, _ = data(400, 900)
+    one, two = (SVC(n_jobs=n).fit(X, classes).dual_coef_ for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_search_over_wide_rows_is_that_over_packed_ones(monkeypatch):
+    X, classes, _ = data(80, 700)
+    wide = SVCCV(Cs=[0.1, 10.0], cv=3).fit(X, classes)
+    monkeypatch.setattr(wide_rows, "MOST_ROWS", 0)
+    packed = SVCCV(Cs=[0.1, 10.0], cv=3).fit(X, classes)
+    np.testing.assert_array_equal(wide.scores_, packed.scores_)
+    assert (wide.path_ <= 1e-4).all()
