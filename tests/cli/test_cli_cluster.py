@@ -84,6 +84,7 @@ def test_the_facts_are_told_in_words(here, capsys, data, folds):
     [
         (["--probability"], "--workers and --probability cannot go together"),
         (["--kernel", "rbf"], "--workers and a kernel need --rank"),
+        (["--solver", "irwls"], "--workers needs a solver of linear machines, found"),
         (["--cluster", "tcp://x:1"], "--cluster and --workers cannot go together"),
         (["--class-weight", "1:2"], "--workers needs --class-weight balanced"),
     ],
