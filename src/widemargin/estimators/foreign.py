@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn, Self
 
+from sklearn.base import ClassifierMixin
+
 PROBABILITIES = (
     "probabilities come from calibrate='sigmoid' of SVCCV and LinearSVCCV, or from "
     "sklearn.calibration.CalibratedClassifierCV(ensemble=False)"
@@ -39,6 +41,9 @@ ADVICE = {
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
     "verbose": _SILENT,
 }
+# The same where there is no kernel, and where there are no classes.
+_LINEAR = {"cache_size": "leave it out; a machine without a kernel keeps no values"}
+_WITHOUT_CLASSES = {"probability": "leave it out; only classifiers have probabilities"}
 
 
 class Absent:
@@ -131,6 +136,15 @@ def _names(init: Callable[..., Any]) -> list[str]:
     return [name for name in known if name not in ("self", "params")]
 
 
+def _instead(kind: type[AdvisingMixin], names: list[str], name: str) -> str:
+    """What to write in a class in the place of a keyword of scikit-learn."""
+    if "kernel" not in names and name in _LINEAR:
+        return _LINEAR[name]
+    if not issubclass(kind, ClassifierMixin) and name in _WITHOUT_CLASSES:
+        return _WITHOUT_CLASSES[name]
+    return ADVICE[name] + kind._advice_too.get(name, "")
+
+
 def _advice(
     kind: type[AdvisingMixin], names: list[str], given: Iterable[str]
 ) -> str | None:
@@ -140,8 +154,7 @@ def _advice(
         if name in names or "__" in name:
             continue
         if name in ADVICE:
-            more = kind._advice_too.get(name, "")
-            said.append(f"{name!r}: {ADVICE[name]}{more}.")
+            said.append(f"{name!r}: {_instead(kind, names, name)}.")
             continue
         same = [one for one in names if one.lower() == name.lower()]
         if near := same or difflib.get_close_matches(name, names, n=1):
