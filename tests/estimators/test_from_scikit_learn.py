@@ -96,6 +96,19 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
         KINDS[kind]().set_params(**{name: 1})
 
 
+@pytest.mark.parametrize("kind", [SVC, LinearSVR, OneClassSVM, EnclosingBall])
+def test_a_fit_says_where_a_parameter_belongs(kind):
+    """A base class was named, which nobody has heard of."""
+    X, y = _pair()
+    owner = kind.__name__
+    said = f"^{owner}.fit has no argument 'callback': write {owner}\\(callback=...\\)."
+    with pytest.raises(TypeError, match=said):
+        kind().fit(X, y, callback=print)
+    with pytest.raises(TypeError, match=f"^{owner}.fit has no argument 'groups'.$"):
+        kind().fit(X, y, groups=y)
+    assert list(inspect.signature(kind().fit).parameters) == ["X", "y", "sample_weight"]
+
+
 @pytest.mark.parametrize("kind", [LinearSVC, LinearSVR])
 def test_fit_intercept_is_another_word(kind):
     machine = kind(fit_intercept=False).fit(*_pair())

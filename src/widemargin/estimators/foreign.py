@@ -83,7 +83,7 @@ class Conditional:
 
 
 class AdvisingMixin:
-    """Answers keywords that it has not with what to write instead."""
+    """Answers keywords that it or its `fit` has not with what to write instead."""
 
     # What a class adds to the advice on some of them.
     _advice_too: ClassVar[dict[str, str]] = {}
@@ -92,6 +92,8 @@ class AdvisingMixin:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = _advising(cls.__init__)  # type: ignore[method-assign]
+        if "fit" in vars(cls):
+            cls.fit = _naming(vars(cls)["fit"])  # type: ignore[attr-defined]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters: see `sklearn.base.BaseEstimator`.
@@ -128,6 +130,24 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
         init(self, *args, **params)
 
     return advised
+
+
+def _naming(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A `fit` that names its own class where it has no such keyword."""
+    known = inspect.signature(fit).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return fit
+
+    @functools.wraps(fit)
+    def naming(self: Any, *args: Any, **given: Any) -> Any:
+        for name in given:
+            if name not in known:
+                owner, its = type(self).__name__, _names(type(self))
+                hint = f": write {owner}({name}=...).fit(...)" * (name in its)
+                raise TypeError(f"{owner}.fit has no argument {name!r}{hint}.")
+        return fit(self, *args, **given)
+
+    return naming
 
 
 def _names(init: Callable[..., Any]) -> list[str]:
