@@ -63,6 +63,16 @@ def test_folds_choose_the_C_of_rows_here(here, capsys):
     np.testing.assert_allclose(found.w, whole.coef_[0], rtol=1e-9)
 
 
+def test_a_terminal_is_told_what_was_read(here, capsys, monkeypatch):
+    """Only what is read here is told before the training."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with cluster(1) as client:
+        where = ["--cluster", client.scheduler.address]
+        assert main(["train", "shards", "model.wm", *where]) == 0
+    out = capsys.readouterr().out
+    assert out.count("shards: 900 rows x 5 features, 2 classes\n") == 1
+
+
 @pytest.mark.parametrize("data", ["shards", "t.parquet"])
 @pytest.mark.parametrize("folds", [[], ["--cv", "2", "-C", "0.1,1"]])
 def test_the_facts_are_told_in_words(here, capsys, data, folds):

@@ -248,7 +248,8 @@ def _lines(
 ) -> list[str]:
     """The facts in words."""
     lines = []
-    if not _is_watched(options):  # labels on a cluster are not here to be counted
+    # What is on a cluster was not told before, as its labels could not be counted.
+    if not _is_watched(options) or isinstance(data.y, list):
         lines.append(_read(options, data, facts.get("classes")))
     if "scale" in facts:
         stays = (facts["nonzero"] or 1.0) < 1.0
