@@ -74,9 +74,8 @@ _ADVICE = {
         "features (StandardScaler) or lower C."
     ),
     Status.INFEASIBLE: (
-        "No model reaches all margins, as C=inf asks: the certificate is in "
-        "extras['hull'] of the solution. A finite C allows losses; for regressions a "
-        "larger epsilon helps too."
+        "No model reaches all margins, as C=inf asks. A finite C allows losses; for "
+        "regressions a larger epsilon helps too."
     ),
     Status.NO_MARGIN: (
         "Decision values are rounding, and predictions mean nothing. Take a larger nu, "

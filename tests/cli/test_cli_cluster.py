@@ -4,6 +4,7 @@ import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.cases.cli import refused
@@ -62,11 +63,38 @@ def test_folds_choose_the_C_of_rows_here(here, capsys):
     np.testing.assert_allclose(found.w, whole.coef_[0], rtol=1e-9)
 
 
+def test_a_terminal_is_told_what_was_read(here, capsys, monkeypatch):
+    """Only what is read here is told before the training."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with cluster(1) as client:
+        where = ["--cluster", client.scheduler.address]
+        assert main(["train", "shards", "model.wm", *where]) == 0
+    out = capsys.readouterr().out
+    assert out.count("shards: 900 rows x 5 features, 2 classes\n") == 1
+
+
+@pytest.mark.parametrize("data", ["shards", "t.parquet"])
+@pytest.mark.parametrize("folds", [[], ["--cv", "2", "-C", "0.1,1"]])
+def test_the_facts_are_told_in_words(here, capsys, data, folds):
+    """Standard output that is no terminal ended in a traceback."""
+    table = pd.DataFrame(here[0], columns=list("abcde")).assign(y=here[1])
+    table.to_parquet("t.parquet", index=False)
+    label = ["--label", "y"] * (data == "t.parquet")
+    with cluster(1) as client:
+        where = ["--cluster", client.scheduler.address]
+        assert main(["train", data, "model.wm", *label, *folds, *where]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{data}: 900 rows x 5 features, 2 classes\n")
+    assert ("mean score" in out) == bool(folds)
+    assert out.endswith("\nmodel: model.wm\n")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--probability"], "--workers and --probability cannot go together"),
         (["--kernel", "rbf"], "--workers and a kernel need --rank"),
+        (["--solver", "irwls"], "--workers needs a solver of linear machines, found"),
         (["--cluster", "tcp://x:1"], "--cluster and --workers cannot go together"),
         (["--class-weight", "1:2"], "--workers needs --class-weight balanced"),
     ],

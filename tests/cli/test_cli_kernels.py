@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -123,6 +124,27 @@ def test_data_in_files_are_read_into_memory(here, capsys):
     data = Data("train.parquet", open_rows("train.parquet", label="label"), y)
     with pytest.raises(ValueError, match="at most half of --memory-limit .* 96,000 by"):
         in_memory(SimpleNamespace(memory_limit=150_000, jobs=None), data)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--solver irwls",
+        "--solver batch",
+        "--solver core_vector --loss squared_hinge --cv 2",
+        "--solver irwls --type regress",
+    ],
+)
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_solvers_of_kernels_read_the_data_into_memory(here, capsys, options, name):
+    """They told of a kernel, and of an estimator, that nobody had asked for."""
+    X, y = load_svmlight("train.svm")
+    table = pd.DataFrame(X.toarray()[:, :4], columns=list("abcd")).assign(y=y)
+    {"t.csv": table.to_csv, "t.parquet": table.to_parquet}[name](name, index=False)
+    command = ["train", name, "m.wm", "--label", "y", "--tol", "0.01"]
+    assert main([*command, *options.split()]) == 0
+    assert f" by {options.split()[1]}, " in capsys.readouterr().out
+    assert load_model("m.wm").meta["feature_names"] == list("abcd")
 
 
 def test_a_kernel_that_is_not_positive_semidefinite(here, capsys):

@@ -232,8 +232,8 @@ REFUSED = {
     "classify",
     "--epsilon 0": "--epsilon is of --type regress, found --type classify",
     "--type regress -C 1,2": "several values of --C need --cv",
-    "--type regress --solver frank_wolfe": "train.svm: FrankWolfe solves classification "
-    "problems only: use irwls.",
+    "--type regress --solver frank_wolfe": "train.svm: --solver frank_wolfe solves "
+    "classification problems only: use --solver irwls.",
 }
 
 

@@ -141,6 +141,42 @@ def test_options_that_are_refused(here, capsys, options, message):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "frank_wolfe",
+            "--solver frank_wolfe needs --loss squared_hinge; for the hinge use "
+            "--solver irwls.",
+        ),
+        (
+            "core_vector --loss squared_hinge --intercept free --cv 2",
+            "--solver core_vector needs --intercept penalized or none; with a free one "
+            "use --solver irwls.",
+        ),
+        (
+            "augmented_lagrangian",
+            "--solver augmented_lagrangian solves the hinge loss only: use --solver "
+            "auto or --loss hinge. Got 'squared_hinge' instead.",
+        ),
+        (
+            "active_set --solver-option mode=asvm --intercept free",
+            "--solver active_set --solver-option mode=asvm has no free intercept (its "
+            "dual has no equality). Use --solver-option mode=newton, or --intercept "
+            "penalized.",
+        ),
+        (
+            "core_vector --type regress",
+            "--solver core_vector solves classification problems only: use --solver "
+            "irwls.",
+        ),
+    ],
+)
+def test_what_a_solver_does_not_take_is_told_in_options(here, capsys, options, message):
+    command = ["train", "train.svm", "m.wm", "--solver", *options.split()]
+    assert refused(capsys, *command) == f"widemargin: train.svm: {message}\n"
+
+
 def test_the_help_tells_of_them(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])

@@ -48,6 +48,13 @@ def commands():
     return sorted(one for one in found if not re.search(r"MODEL|TEST|\.\.\.", one))
 
 
+def test_the_guide_shows_what_is_printed(capsys):
+    typed, printed = re.search(
+        r"^    \$ widemargin (.*)\n    (.*\n)", GUIDE.read_text(), re.M
+    ).groups()
+    assert refused(capsys, *shlex.split(typed)) == printed
+
+
 def test_there_are_commands():
     assert len(commands()) >= 8
 

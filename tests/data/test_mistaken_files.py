@@ -162,6 +162,16 @@ TABLE = "age,job,y\n1,café,0\n2,clerk,1\n3,café,1\n"
             TABLE.replace("job", "métier").encode("latin-1"),
             "text in UTF-8, found other bytes in the line of names",
         ),
+        (
+            "t.csv",
+            b"\xff\xfe" + TABLE.encode("utf-16-le"),
+            r"text in UTF-8, found UTF-16; pandas.read_csv\('t.csv', encoding='utf-16'\)",
+        ),
+        (
+            "t.tsv.gz",
+            gzip.compress(b"\xfe\xff" + TABLE.replace(",", "\t").encode("utf-16-be")),
+            r"text in UTF-8, found UTF-16; .*, encoding='utf-16', sep='\\t'\) reads",
+        ),
         ("t.csv.gz", gzip.compress(TABLE.encode())[:-9], "a whole compressed file"),
         ("t.csv.xz", lzma.compress(TABLE.encode())[:-9], "a whole compressed file"),
         ("t.csv.xz", TABLE.encode(), "a whole compressed file, found damage"),
@@ -171,7 +181,16 @@ TABLE = "age,job,y\n1,café,0\n2,clerk,1\n3,café,1\n"
             "a whole compressed file, found damage or another",
         ),
     ],
-    ids=["latin-1", "names", "cut", "cut xz", "plain xz", "plain"],
+    ids=[
+        "latin-1",
+        "names",
+        "utf-16",
+        "utf-16 tsv",
+        "cut",
+        "cut xz",
+        "plain xz",
+        "plain",
+    ],
 )
 def test_bytes_that_are_no_text(here, capsys, name, content, words):
     pytest.importorskip("pyarrow")

@@ -3,6 +3,7 @@
 import gzip
 import lzma
 import re
+import warnings
 
 import pandas as pd
 import pyarrow as pa
@@ -53,6 +54,42 @@ def test_words_among_numbers_are_categories_with_a_warning(table):
         rows = open_rows(path, label="y", columns=["a"])
     assert rows.names == ["a=2", "a=3", "a=4", "a=5more"]
     assert len(told) == 1
+
+
+def test_too_many_words_are_told_in_words_of_csv(table):
+    """They were to be a dictionary column, which CSV has not."""
+    path = table([f"n{i}" for i in range(100)])
+    said = (
+        f"{path}: expected numbers or at most 50 different words in column 'a', found "
+        "100 (such as 'n0'); leave it out (columns=...), or write Parquet, where a "
+        "column of categories may have more"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            open_rows(path, label="y")
+        assert open_rows(path, label="a", columns=["b"]).shape == (100, 1)
+
+
+@pytest.mark.parametrize("count", [1, 40])  # categories, and too many
+@pytest.mark.parametrize("others", [[], ["999", "-12", "1.5e3", "?"]])
+def test_separators_of_thousands_are_told(table, count, others):
+    grouped = [f'"{i + 1},{i:03},500.5"' for i in range(2 * count)]
+    path = table([*others, *grouped])
+    said = (
+        f"{path}: expected numbers in column 'a', found '1,000,500.5' in line "
+        f"{len(others) + 2}; pandas.read_csv('{path}', thousands=',') reads such "
+        "numbers, and to_csv writes them without commas"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        open_rows(path, label="y")
+    assert open_rows(path, label="y", columns=["b"]).names == ["b"]
+
+
+def test_words_with_commas_are_words(table):
+    path = table(['"1,234"', "Lima", '"12,34"', '"1,2345"'])
+    rows = open_rows(path, label="y", columns=["a"])
+    assert rows.names == ["a=1,234", "a=1,2345", "a=12,34", "a=Lima"]
 
 
 def test_words_without_numbers_need_no_warning(table):

@@ -65,6 +65,16 @@ def points(m=90, n=4, seed=0):
 # -- how a fit ends --------------------------------------------------------------------
 
 
+def test_a_soft_ball_of_a_large_gap_is_rough():
+    """It was called usable up to a gap of one half."""
+    X, _ = PROBLEMS["breast_cancer"]()
+    ball = EnclosingBall(C=0.1, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="The model is ") as caught:
+        ball.fit(X)
+    assert 0.1 < ball.dual_gap_ < 0.5
+    assert "The model is rough: its objective may be " in str(caught[0].message)
+
+
 def test_limits_are_a_warning_with_the_gap():
     X, _ = PROBLEMS["breast_cancer"]()
     with pytest.warns(ConvergenceWarning, match=r"max_iter=3 steps at a relative gap of .* above the smallest") as caught:  # fmt: skip

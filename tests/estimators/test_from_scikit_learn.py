@@ -21,13 +21,17 @@ from tests.cases.pairwise import product
 from widemargin import (
     SVC,
     SVCCV,
+    SVR,
+    SVRCV,
     BudgetSVC,
     EnclosingBall,
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
+    LinearSVRCV,
     NuSVC,
     NuSVR,
+    OneClassSVM,
 )
 from widemargin.estimators.foreign import ADVICE
 
@@ -80,11 +84,29 @@ def test_a_keyword_that_is_not_there_says_what_to_write(kind, name):
     assert known == (theirs or solved or kernels or weighs or told)
     if known:
         return
-    words = f"^{kind} has no parameter '{name}': .*{re.escape(ADVICE[name][:30])}"
+    advice = ADVICE[name]
+    if name == "cache_size" and "Linear" in kind:
+        advice = "leave it out; a machine without a kernel keeps no values."
+    if name == "probability" and kind == "EnclosingBall":
+        advice = "leave it out; only classifiers have probabilities."
+    words = f"^{kind} has no parameter '{name}': .*{re.escape(advice[:30])}"
     with pytest.raises(TypeError, match=words):
         KINDS[kind](**{name: 1})
     with pytest.raises(ValueError, match=words):
         KINDS[kind]().set_params(**{name: 1})
+
+
+@pytest.mark.parametrize("kind", [SVC, LinearSVR, OneClassSVM, EnclosingBall])
+def test_a_fit_says_where_a_parameter_belongs(kind):
+    """A base class was named, which nobody has heard of."""
+    X, y = _pair()
+    owner = kind.__name__
+    said = f"^{owner}.fit has no argument 'callback': write {owner}\\(callback=...\\)."
+    with pytest.raises(TypeError, match=said):
+        kind().fit(X, y, callback=print)
+    with pytest.raises(TypeError, match=f"^{owner}.fit has no argument 'groups'.$"):
+        kind().fit(X, y, groups=y)
+    assert list(inspect.signature(kind().fit).parameters) == ["X", "y", "sample_weight"]
 
 
 @pytest.mark.parametrize("kind", [LinearSVC, LinearSVR])
@@ -402,6 +424,22 @@ def test_a_list_of_rows_of_numbers_is_a_matrix():
     clf = SVC(kernel=product_of).fit(X.tolist(), y)
     assert clf.predict(X.tolist()).shape == (100,)
     assert set(seen) == {np.ndarray}
+
+
+@pytest.mark.parametrize(
+    "kind", [SVR, NuSVR, LinearSVR, OneClassSVM, SVRCV, LinearSVRCV, EnclosingBall]
+)
+def test_machines_without_classes_have_no_advice_on_calibration(kind):
+    said = "has no parameter 'probability': leave it out; only classifiers have prob"
+    with pytest.raises(TypeError, match=said):
+        kind(probability=True)
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, LinearSVR, LinearSVCCV, LinearSVRCV])
+def test_machines_without_kernels_have_no_advice_on_their_values(kind):
+    said = r"leave it out; a machine without a kernel keeps no values\.$"
+    with pytest.raises(TypeError, match=said):
+        kind(cache_size=200)
 
 
 def test_nothing_is_warned_of():

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from widemargin import LinearSVC
+from widemargin import SVC, SVR, LinearSVC, NuSVC, NuSVR
 from widemargin.estimators import labels
 from widemargin.parameters import Checker
 
@@ -173,6 +173,18 @@ def test_class_weight_is_a_factor_of_C(binary):
 def test_bad_weights(binary, weights, message):
     with pytest.raises(ValueError, match=message):
         LinearSVC().fit(*binary, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", [SVC, NuSVC, SVR, NuSVR])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_machines_that_take_negative_weights_ask_for_finite_ones(binary, kind, bad):
+    X, y = binary
+    weights = np.full(len(y), -1.0)
+    weights[1:] = 1.0
+    weights[7] = bad
+    said = f"of {kind.__name__}.fit must be finite. Got {bad} at row 7 instead.$"
+    with pytest.raises(ValueError, match=said):
+        kind().fit(X, y, sample_weight=weights)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sklearn.datasets import make_blobs
 from tqdm import tqdm
 
 from widemargin import SVC, Kernel, LinearSVC
+from widemargin.estimators import progress
 from widemargin.estimators.progress import Printer, _seconds
 from widemargin.features.methods import feature_map
 from widemargin.solution import Step
@@ -196,6 +197,36 @@ def test_nothing_for_a_terminal_goes_into_a_pipe(monkeypatch):
     printer.finish([0], [1e-5])
     printer.close()
     assert pipe.getvalue() == ""
+
+
+@pytest.mark.parametrize("interval", [0.0, 1000.0])
+def test_a_pipe_gets_lines(monkeypatch, interval):
+    """They were written over each other, and the last one twice."""
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    monkeypatch.setattr(progress, "_SECONDS_A_LINE", interval)
+    printer = Printer(1e-4)
+    for gap in (0.5, 0.01, 0.01):
+        printer(step(gap))
+    printer.finish([0], [1e-5])
+    printer.close()
+    text = pipe.getvalue()
+    lines = text.split("\n")
+    assert lines.pop() == ""
+    assert "\r" not in text
+    assert [line for line in lines if not re.search(r" gap .* s\b", line)] == []
+    assert "gap 1.0e-05" in lines[-1]
+    assert len(lines) == len(set(lines))
+    assert len(lines) == 1 if interval else len(lines) >= 3
+
+
+def test_a_notebook_gets_a_line_that_changes(monkeypatch):
+    notebook = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+    monkeypatch.setattr(sys, "stderr", notebook)
+    printer = Printer(1e-4)
+    printer(step(0.5))
+    printer.close()
+    assert notebook.getvalue().startswith("\r[---")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Hard margins: against Clarabel, and certificates where there are none."""
 
+import re
+
 import clarabel
 import numpy as np
 import pytest
@@ -101,6 +103,8 @@ def test_classes_that_overlap_have_hulls_that_meet(kernel, intercept):
     solution = solve(problem)
     hull = solution.extras["hull"]
     assert solution.status == "infeasible"
+    assert solution.message.startswith("No model reaches all margins, as C=inf asks. ")
+    assert " Proof: 1/2 w'w would be more than " in solution.message
     assert "hull" in solution.message
     assert solution.certificate.dual >= problem.most
     assert solution.certificate.relative_gap == np.inf
@@ -259,3 +263,5 @@ def test_the_command_line_takes_it(second, code, tmp_path, capsys):
     assert main(["train", str(data), model, "--C", "inf"]) == code
     told = capsys.readouterr()
     assert ("infeasible" in told.out + told.err) == bool(code)
+    said = r"as -C inf asks\. .*\. Proof: 1/2 w'w would be more than \S+\.$"
+    assert bool(re.search(said, told.out, re.M)) == bool(code)

@@ -517,12 +517,12 @@ def test_refuses_what_does_not_fit(binary, tmp_path):
     path = tmp_path / "report.html"
     with pytest.raises(
         TypeError,
-        match="'estimator' parameter of write_report must be a fitted LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM. "
+        match="'estimator' parameter of write_report must be a fitted LinearSVC, SVC, NuSVC, BudgetSVC, LinearSVR, SVR, NuSVR, OneClassSVM, LinearSVCCV, SVCCV, LinearSVRCV or SVRCV. "
         r"Got Pipeline instead. Give its last step, pipeline\[-1\]",
     ):
         write_report(path, make_pipeline(StandardScaler(), estimator), X, y)
     with pytest.raises(
-        TypeError, match="must be a fitted LinearSVC, .* or OneClassSVM. Got Model"
+        TypeError, match="must be a fitted LinearSVC, .* or SVRCV. Got Model"
     ):
         write_report(path, estimator.model_, X, y)
     with pytest.raises(NotFittedError):

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from widemargin.cli.datasets import Data
+from widemargin.cli.machines import is_linear
 from widemargin.data.outofcore import open_rows
 from widemargin.system.files import missing_extra, open_bytes
 
@@ -62,6 +63,11 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"{option} needs --class-weight balanced, or none")
     if options.type != "classify":
         raise ValueError(f"{option} needs --type classify, found {options.type}")
+    if options.kernel == "linear" and not is_linear(options):
+        raise ValueError(
+            f"{option} needs a solver of linear machines, found --solver "
+            f"{options.solver}"
+        )
     if options.kernel != "linear" and options.rank is None:
         raise ValueError(f"{option} and a kernel need --rank")
 

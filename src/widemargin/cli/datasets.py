@@ -139,7 +139,7 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
 
 
 def in_memory(options: argparse.Namespace, data: Data) -> Data:
-    """The data in memory, as a kernel needs them."""
+    """The data in memory, as a kernel needs them, and what solves many at once."""
     if not isinstance(data.X, Rows):
         return data
     rows, limit = data.X, options.memory_limit
@@ -148,7 +148,8 @@ def in_memory(options: argparse.Namespace, data: Data) -> Data:
     if limit is not None and size > limit // 2:
         raise ValueError(
             f"{data.path}: expected data that take at most half of --memory-limit in "
-            f"memory, as a kernel needs them there, found {size:,} bytes"
+            f"memory, as kernels and --solver batch need them there, found {size:,} "
+            "bytes"
         )
     with doing(f"reading {data.path}"):
         X = as_rows(rows.take(np.arange(m)), n_jobs=options.jobs, memory_limit=limit)

@@ -103,7 +103,7 @@ _OPTIONS = {
     r"(--[a-z-]+)=": r"\1 ",
     r"\(StandardScaler\)": "(--scale standard)",
     r"\('rbf'\)": "(--kernel rbf)",
-    r": the certificate is in extras\['hull'\] of the solution": "",
+    r"; the certificate is in extras\['hull'\] of the solution": "",
 }
 
 

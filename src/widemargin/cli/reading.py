@@ -35,6 +35,13 @@ _WORDS = {
     "Invalid input - all samples have zero or negative weights.": "expected a positive "
     "--weight in some row, found none",
 }
+# The same of what solvers say.
+_OF_SOLVERS = {
+    r"'(\w+)' or '(\w+)'": r"'\1' or \2",
+    r"\b(loss|intercept|solver)='(\w+)'": r"--\1 \2",
+    r"\b(\w+)='(\w+)'": r"--solver-option \1=\2",
+    r"\buse irwls\b": "use --solver irwls",
+}
 _PARAMETERS = {"cv": "--cv", "sample_weight": "--weight"}
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
 OURS = "widemargin"
@@ -167,10 +174,26 @@ def about(path: str, first_index: int = 0) -> Iterator[None]:
         yield
     except ValueError as error:
         sentence = as_of_options(as_in_file(str(error), first_index))
+        sentence = _of_solvers(sentence)
         sentence = _in_lines(path, sentence)
         if not sentence.startswith(path):  # rows in files name them
             sentence = f"{path}: {sentence}"
         raise ValueError(sentence) from None
+
+
+def _of_solvers(sentence: str) -> str:
+    """What a solver says of a problem that it does not take, with options."""
+    from widemargin.solvers.auto import SOLVERS  # slow, and only for a mistake
+
+    head = re.match(r"(\w+)(?:\((\w+)='(\w+)'\))?(?= )", sentence)
+    names = {kind.__name__: name for name, kind in SOLVERS.items()}
+    if head is None or head[1] not in names:
+        return sentence
+    chosen = f" --solver-option {head[2]}={head[3]}" if head[2] else ""
+    rest = sentence[head.end() :]
+    for words, option in _OF_SOLVERS.items():
+        rest = re.sub(words, option, rest)
+    return f"--solver {names[head[1]]}{chosen}{rest}"
 
 
 def as_in_file(sentence: str, first_index: int) -> str:

@@ -76,8 +76,8 @@ def _is_watched(options: argparse.Namespace) -> bool:
     return not options.json and sys.stdout is not None and sys.stdout.isatty()
 
 
-def _read(options: argparse.Namespace, data: Data) -> str:
-    """What was read, in words."""
+def _read(options: argparse.Namespace, data: Data, classes: Any = None) -> str:
+    """What was read, in words; the classes, where a fit has found them already."""
     m, n = data.X.shape
     share = "" if data.nonzero is None else f"{100 * data.nonzero:.3g} % nonzero, "
     if options.type == "one-class":
@@ -86,7 +86,8 @@ def _read(options: argparse.Namespace, data: Data) -> str:
         least, most = float(np.min(data.y)), float(np.max(data.y))
         labels = f"targets from {least:.4g} to {most:.4g}"
     else:
-        labels = f"{len(distinct(data.y))} classes"
+        found = distinct(data.y) if classes is None else classes
+        labels = f"{len(found)} classes"
     return f"{options.data}: {m:,} rows x {n:,} features, {share}{labels}"
 
 
@@ -246,7 +247,10 @@ def _lines(
     facts: dict[str, Any],
 ) -> list[str]:
     """The facts in words."""
-    lines = [] if _is_watched(options) else [_read(options, data)]
+    lines = []
+    # What is on a cluster was not told before, as its labels could not be counted.
+    if not _is_watched(options) or isinstance(data.y, list):
+        lines.append(_read(options, data, facts.get("classes")))
     if "scale" in facts:
         stays = (facts["nonzero"] or 1.0) < 1.0
         done = _SCALED[facts["scale"]][stays]

@@ -144,10 +144,15 @@ def _read(options: argparse.Namespace) -> Data:
     """The training data, in memory where the machine needs them there."""
     data = read_training(options)
     options.class_weight = weights.of_classes(options, data.y)
-    whole = options.rank is None or options.approximation == "eigen"
-    if whole and (options.kernel != "linear" or options.type in machines.KERNEL_ONLY):
-        data = in_memory(options, data)
-    return data
+    return in_memory(options, data) if _needs_memory(options) else data
+
+
+def _needs_memory(options: argparse.Namespace) -> bool:
+    """Whether the data are to be in memory: for a whole kernel, or a batch."""
+    if options.rank is not None and options.approximation != "eigen":
+        return False
+    is_linear = options.type not in machines.KERNEL_ONLY and machines.is_linear(options)
+    return options.solver == BATCH or not is_linear
 
 
 def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:

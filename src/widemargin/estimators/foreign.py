@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn, Self
 
+from sklearn.base import ClassifierMixin
+
 PROBABILITIES = (
     "probabilities come from calibrate='sigmoid' of SVCCV and LinearSVCCV, or from "
     "sklearn.calibration.CalibratedClassifierCV(ensemble=False)"
@@ -40,6 +42,9 @@ ADVICE = {
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
     "verbose": _SILENT,
 }
+# The same where there is no kernel, and where there are no classes.
+_LINEAR = {"cache_size": "leave it out; a machine without a kernel keeps no values"}
+_WITHOUT_CLASSES = {"probability": "leave it out; only classifiers have probabilities"}
 
 
 class Absent:
@@ -79,7 +84,7 @@ class Conditional:
 
 
 class AdvisingMixin:
-    """Answers keywords that it has not with what to write instead."""
+    """Answers keywords that it or its `fit` has not with what to write instead."""
 
     # What a class adds to the advice on some of them.
     _advice_too: ClassVar[dict[str, str]] = {}
@@ -88,6 +93,8 @@ class AdvisingMixin:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = _advising(cls.__init__)  # type: ignore[method-assign]
+        if "fit" in vars(cls):
+            cls.fit = _naming(vars(cls)["fit"])  # type: ignore[attr-defined]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters: see `sklearn.base.BaseEstimator`.
@@ -126,10 +133,37 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
     return advised
 
 
+def _naming(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """A `fit` that names its own class where it has no such keyword."""
+    known = inspect.signature(fit).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return fit
+
+    @functools.wraps(fit)
+    def naming(self: Any, *args: Any, **given: Any) -> Any:
+        for name in given:
+            if name not in known:
+                owner, its = type(self).__name__, _names(type(self))
+                hint = f": write {owner}({name}=...).fit(...)" * (name in its)
+                raise TypeError(f"{owner}.fit has no argument {name!r}{hint}.")
+        return fit(self, *args, **given)
+
+    return naming
+
+
 def _names(init: Callable[..., Any]) -> list[str]:
     """The keywords that a constructor, or a class, takes."""
     known = inspect.signature(init).parameters
     return [name for name in known if name not in ("self", "params")]
+
+
+def _instead(kind: type[AdvisingMixin], names: list[str], name: str) -> str:
+    """What to write in a class in the place of a keyword of scikit-learn."""
+    if "kernel" not in names and name in _LINEAR:
+        return _LINEAR[name]
+    if not issubclass(kind, ClassifierMixin) and name in _WITHOUT_CLASSES:
+        return _WITHOUT_CLASSES[name]
+    return ADVICE[name] + kind._advice_too.get(name, "")
 
 
 def _advice(
@@ -141,8 +175,7 @@ def _advice(
         if name in names or "__" in name:
             continue
         if name in ADVICE:
-            more = kind._advice_too.get(name, "")
-            said.append(f"{name!r}: {ADVICE[name]}{more}.")
+            said.append(f"{name!r}: {_instead(kind, names, name)}.")
             continue
         same = [one for one in names if one.lower() == name.lower()]
         if near := same or difflib.get_close_matches(name, names, n=1):

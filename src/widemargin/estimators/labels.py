@@ -214,17 +214,17 @@ def as_weights(
     weights = np.broadcast_to(_reals(check, name, given), (m,))  # a copy already
     if (weights <= 0).all():  # in scikit-learn's words
         raise ValueError("Invalid input - all samples have zero or negative weights.")
-    negative = weights < 0.0
-    if leaves_out and np.isfinite(weights).all() and negative.any():
+    negative, finite = weights < 0.0, np.isfinite(weights)
+    if leaves_out and finite.all() and negative.any():
         count = int(np.count_nonzero(negative))
         said = f"{count} row(s) of negative sample_weight count as removed."
         warnings.warn(said, UserWarning, stacklevel=users_level())
         return np.where(negative, 0.0, weights)
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        found = f"{weights[row]} at row {row}"
-        check.refuse_part(name, "be finite and nonnegative", found)
+    good = finite if leaves_out else finite & ~negative
+    if not good.all():
+        row = int(np.argmin(good))
+        expected = "be finite" if leaves_out else "be finite and nonnegative"
+        check.refuse_part(name, expected, f"{weights[row]} at row {row}")
     return weights
 
 

@@ -388,16 +388,26 @@ def keep(
 
 
 def refuse_more_folds(
-    owner: str, n_folds: int, n_samples: int, class_counts: Any = None
+    owner: str,
+    n_folds: int,
+    n_samples: int,
+    class_counts: Mapping[Any, int] | None = None,
 ) -> None:
     """Refuse more folds than rows, or than rows of a class that goes to all folds."""
     most, what = n_samples, f"the number of rows (n_samples={n_samples})"
+    hint = " A search needs two rows or more." * (most < 2)
     if class_counts is not None:
-        most, what = int(max(class_counts)), "the rows of the largest class"
-    if n_folds > most:
-        check = Checker(owner)
-        hint = " A search needs two rows or more." * (most < 2)
-        check.refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}", hint)
+        most, what = max(class_counts.values()), "the rows of the largest class"
+        hint = ""
+    if n_folds <= most:
+        return
+    for label, count in (class_counts or {}).items():
+        if count < 2:
+            raise ValueError(
+                "A search for C needs two rows or more of each class. Got one of class "
+                f"{label!s}."
+            )
+    Checker(owner).refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}", hint)
 
 
 def indices_of(pair: Any, m: int) -> tuple[Index, Index]:

@@ -16,14 +16,16 @@ _TEXT = 74  # characters beside the bar, mostly: its width is not to change with
 _NO_WIDTH = 80  # columns of a terminal that does not say how many it has
 _NO_GAP = 1e12  # stands for infinity
 _KNOWN = 0.1  # share of the work from which the rest can be guessed
+_SECONDS_A_LINE = 1.0  # where lines cannot be written over
 _START = 1.0  # the relative gap of the answer zero: an empty bar
 
 
 class Printer:
     """Shows a bar that fills as the gap falls, on a logarithmic scale.
 
-    Beside it are the iterations or, with a kernel, the support vectors (SV) of all
-    problems together.
+    A terminal or a notebook shows one line that changes; a file or a pipe gets a line a
+    second, and the last one. Beside the bar are the iterations or, with a kernel, the
+    support vectors (SV) of all problems together.
 
     Parameters
     ----------
@@ -52,6 +54,9 @@ class Printer:
         self._rows = ""  # what has been counted before the first step
         self._begin = time.perf_counter()
         self.before: Callable[[], Any] | None = None  # called before the first step
+        where: dict[str, Any] = {"file": sys.stderr}
+        if not (terminal_only or _is_written_over(sys.stderr)):
+            where = {"file": _Lines(sys.stderr), "mininterval": _SECONDS_A_LINE}
         self._bar: Any = tqdm(
             total=1.0,
             bar_format=self._line(_columns()),
@@ -60,9 +65,9 @@ class Printer:
             nrows=20,  # given, or tqdm asks and shows nothing where there is no answer
             delay=delay,
             miniters=0,  # a slow iteration or a small step is news too
-            file=sys.stderr,
             leave=not terminal_only,
             disable=None if terminal_only else False,
+            **where,
         )
 
     def __call__(self, step: Step) -> None:
@@ -145,6 +150,31 @@ class Printer:
             left = passed * (1 - self._done) / self._done
             text += f", about {_seconds(left)} left"
         return text
+
+
+class _Lines:
+    """A stream that gets what a bar writes over its line as lines, each once."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._last = stream, ""
+
+    def write(self, text: str) -> None:
+        """Write the line, if it is another one and says more than an empty bar."""
+        line = text.strip()
+        if line.strip("[-]") and line != self._last:
+            self._stream.write(f"{line}\n")
+            self._last = line
+
+    def flush(self) -> None:
+        """Let the stream write what it has."""
+        self._stream.flush()
+
+
+def _is_written_over(stream: Any) -> bool:
+    """Whether a line that begins anew replaces the one before it."""
+    if stream is None or type(stream).__module__.startswith("ipykernel."):
+        return True
+    return bool(stream.isatty())
 
 
 def _seconds(seconds: float) -> str:

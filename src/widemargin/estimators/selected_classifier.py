@@ -68,6 +68,13 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
         found: Vector = self.calibrator_.probabilities(decisions)
         return found
 
+    @_calibrated
+    def predict_log_proba(self, X: Any) -> Vector:
+        """Logarithms of what `predict_proba` returns; -inf of a zero: (m, c)."""
+        with np.errstate(divide="ignore"):
+            found: Vector = np.log(self.predict_proba(X))
+        return found
+
     @property
     def model_(self) -> Model:
         """What `widemargin.save_model` writes; has probabilities with ``calibrate``."""

@@ -416,7 +416,8 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         if is_integer(self.cv):
             counts = None
             if isinstance(splitter, StratifiedKFold):
-                counts = np.unique(y, return_counts=True)[1]
+                found = np.unique(y, return_counts=True)
+                counts = dict(zip(*(part.tolist() for part in found), strict=True))
             refuse_more_folds(type(self).__name__, self.cv, len(y), counts)
         return splitter
 

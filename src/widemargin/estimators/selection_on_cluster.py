@@ -289,7 +289,9 @@ def folded(there: There, cv: Any, owner: str) -> tuple[There, list[int]]:
         assert there.classes is not None
         found = state.sweep(_class_counts, len(there.classes))
         of_classes = np.sum([own for _, own, _ in found], axis=0)
-        refuse_more_folds(owner, n_folds, m, of_classes)
+        labels = there.classes.tolist()
+        known = dict(zip(labels, of_classes.tolist(), strict=True))
+        refuse_more_folds(owner, n_folds, m, known)
         state.sweep(_stratify, *_in_strata(found, n_folds))
     else:
         refuse_more_folds(owner, n_folds, m)

@@ -55,8 +55,9 @@ def write_report(
     ----------
     path : str or path
         File to write. It appears, or is replaced, when the page is complete.
-    estimator : LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM
-        Fitted; or `LinearSVCCV` or `SVCCV`, whose scores are drawn too.
+    estimator : LinearSVC, SVC, NuSVC, BudgetSVC, LinearSVR, SVR, NuSVR or OneClassSVM
+        Fitted; or `LinearSVCCV`, `SVCCV`, `LinearSVRCV` or `SVRCV`, whose scores are
+        drawn too.
     X : array, sparse matrix or Rows (m, n)
         The training data as the estimator got them: after a pipeline those of
         ``pipeline[:-1].transform(X)``. What the page says of data is about these.

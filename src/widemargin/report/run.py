@@ -90,7 +90,8 @@ def check_estimator(estimator: Any) -> None:
     if is_ball or not hasattr(type(estimator), "model_"):
         check = Checker("write_report")
         expected = (
-            "a fitted LinearSVC, SVC, NuSVC, LinearSVR, SVR, NuSVR or OneClassSVM"
+            "a fitted LinearSVC, SVC, NuSVC, BudgetSVC, LinearSVR, SVR, NuSVR, "
+            "OneClassSVM, LinearSVCCV, SVCCV, LinearSVRCV or SVRCV"
         )
         check.refuse_model("estimator", expected, estimator)
 

@@ -1,5 +1,6 @@
 """CSV files as Parquet: converted once, with the types that pyarrow finds."""
 
+import codecs
 import csv
 import functools
 import io
@@ -33,6 +34,7 @@ _ROW_GROUP = 1 << 16
 # Marks of a missing number beside those of pyarrow ("", "NA", "nan", "null", ...).
 _MISSING = ("?", "None", "<NA>")
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+_GROUPED = r"^\s*[-+]?\d{1,3}(,\d{3})+(\.\d+)?\s*$"  # commas between thousands
 # The share of numbers from which the words of a column are taken for mistakes.
 _MOSTLY = 0.9
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -53,13 +55,23 @@ class ColumnFacts(NamedTuple):
     is_id: bool
 
 
-class _Mixed(NamedTuple):
-    """Rows with numbers and with words of a column, and the first of the words."""
+class _Words(NamedTuple):
+    """A column of words.
+
+    Attributes
+    ----------
+    numbers, words : int, rows with a number, and rows with a word
+    row, word : the first word and its row; the first value where there is no word
+    kinds : int, different words where they are too many for categories, else 0
+    is_grouped : bool, whether the words are numbers with commas between thousands
+    """
 
     numbers: int
     words: int
     row: int
     word: str
+    kinds: int
+    is_grouped: bool
 
 
 class _Temporary:
@@ -74,7 +86,7 @@ class _Temporary:
 class _Converted(NamedTuple):
     file: _Temporary  # gone with this object
     facts: list[ColumnFacts]
-    mixed: dict[str, _Mixed]
+    words: dict[str, _Words]
 
 
 def parquet_of(path: str) -> Any:
@@ -93,34 +105,57 @@ def column_facts(path: str) -> list[ColumnFacts]:
 
 
 def check_numbers(path: str, names: Sequence[str]) -> None:
-    """Refuse a feature column of numbers with few words; warn of one with more.
+    """Refuse feature columns of mistaken or too many words; warn of other mixtures.
 
     Raises
     ------
-    ValueError where nine of ten rows have numbers: the words are mistakes.
+    ValueError where nine of ten rows have numbers: the words are mistakes; where the
+    words are numbers with commas between thousands; and where they are too many for
+    categories.
 
     Warns
     -----
-    UserWarning where more have words: then all are categories; and where the line of
-    names looks like one of values.
+    UserWarning where fewer rows have numbers: then all are categories; and where the
+    line of names looks like one of values.
     """
-    facts, mixed = _converted(path, _stamp(path))[1:]
+    facts, columns = _converted(path, _stamp(path))[1:]
     if said := doubt([column.name for column in facts]):
         warnings.warn(f"{path}: {said}", UserWarning, stacklevel=2)
-    for name in (name for name in names if name in mixed):
-        numbers, words, row, word = mixed[name]
-        where = f"{word!r} in {place_of(path, row)}"
-        if numbers >= _MOSTLY * (numbers + words):
-            raise ValueError(
-                f"{path}: expected numbers in column '{name}', as in {numbers:,} of "
-                f"{numbers + words:,} rows, found {where}; mend it, or leave out the "
-                "row or the column"
-            )
+    for name in (name for name in names if name in columns):
+        found = columns[name]
+        if (refused := _refusal(path, name, found)) is not None:
+            raise ValueError(f"{path}: expected {refused}")
+        if not found.numbers or not found.words:
+            continue
         said = (
             f"{path}: column '{name}' is read as categories: it has numbers in "
-            f"{numbers:,} rows and words in {words:,}, the first {where}"
+            f"{found.numbers:,} rows and words in {found.words:,}, the first "
+            f"{found.word!r} in {place_of(path, found.row)}"
         )
         warnings.warn(said, UserWarning, stacklevel=2)
+
+
+def _refusal(path: str, name: str, column: _Words) -> str | None:
+    """What is expected of a column whose words are no categories; None: they are."""
+    numbers, words, row, word, kinds, is_grouped = column
+    where = f"found {word!r} in {place_of(path, row)}"
+    if is_grouped:
+        return (
+            f"numbers in column '{name}', {where}; {_pandas(path, thousands=',')} "
+            "reads such numbers, and to_csv writes them without commas"
+        )
+    if words and numbers >= _MOSTLY * (numbers + words):
+        return (
+            f"numbers in column '{name}', as in {numbers:,} of {numbers + words:,} "
+            f"rows, {where}; mend it, or leave out the row or the column"
+        )
+    if kinds:
+        return (
+            f"numbers or at most {_CATEGORIES} different words in column '{name}', "
+            f"found {kinds:,} (such as {word!r}); leave it out (columns=...), or "
+            "write Parquet, where a column of categories may have more"
+        )
+    return None
 
 
 def place_of(path: str, row: int) -> str:
@@ -177,23 +212,27 @@ def _converted(path: str, stamp: FileStamp) -> _Converted:
         made = _Temporary()
         pq.write_table(table, made.name, row_group_size=_ROW_GROUP)
     facts = [_facts(name, table[name]) for name in table.column_names]
-    found = ((name, _mixed(table[name])) for name in table.column_names)
-    mixed = {name: column for name, column in found if column is not None}
-    return _Converted(made, facts, mixed)
+    found = ((name, _words(table[name])) for name in table.column_names)
+    words = {name: column for name, column in found if column is not None}
+    return _Converted(made, facts, words)
 
 
-def _mixed(column: Any) -> _Mixed | None:
-    """What a column of words has of numbers; None where it has none, or no words."""
+def _words(column: Any) -> _Words | None:
+    """What a column of words has, of numbers too; None where it is of another kind."""
     if not _is_words(column.type):
         return None
     text = column.cast(pa.string())
     is_number = pc.match_substring_regex(text, _NUMBER)
     is_word = pc.invert(pc.or_(is_number, pc.is_in(text, pa.array(_marks()))))
-    numbers, words = (pc.sum(rows).as_py() or 0 for rows in (is_number, is_word))
-    if not numbers or not words:
-        return None
-    row = pc.index(is_word, True).as_py()
-    return _Mixed(numbers, words, row, text[row].as_py())
+    is_grouped = pc.match_substring_regex(text, _GROUPED)
+    numbers, words, grouped = (
+        pc.sum(rows).as_py() or 0 for rows in (is_number, is_word, is_grouped)
+    )
+    row = pc.index(is_word if words else text.is_valid(), True).as_py()
+    is_many = not pa.types.is_dictionary(column.type)
+    kinds = pc.count_distinct(text).as_py() if is_many else 0
+    word = text[row].as_py() if row >= 0 else ""
+    return _Words(numbers, words, row, word, kinds, 0 < words == grouped)
 
 
 def _marks() -> list[str]:
@@ -204,7 +243,7 @@ def _marks() -> list[str]:
 def _read(path: str) -> Any:
     """The file as a table; words that repeat are categories."""
     tab = _separator(path)
-    _check_separator(path, tab)
+    _check_head(path, tab)
     convert = pa.csv.ConvertOptions(
         auto_dict_encode=True,
         auto_dict_max_cardinality=_CATEGORIES,
@@ -260,9 +299,17 @@ def _refuse_other_text(path: str, table: Any) -> None:
 def _other_text(path: str, where: str) -> ValueError:
     return ValueError(
         f"{path}: expected text in UTF-8, found other bytes in {where}; "
-        f"pandas.read_csv('{path}', encoding='latin-1') reads most of such files, and "
-        "to_csv writes UTF-8"
+        f"{_pandas(path, encoding='latin-1')} reads most of such files, and to_csv "
+        "writes UTF-8"
     )
+
+
+def _pandas(path: str, **options: str) -> str:
+    """How pandas reads the table with these options."""
+    if _separator(path) == "\t":
+        options["sep"] = "\t"
+    given = [repr(path), *(f"{name}={value!r}" for name, value in options.items())]
+    return f"pandas.read_csv({', '.join(given)})"
 
 
 def _packed(path: str) -> Any:
@@ -286,13 +333,19 @@ def _separator(path: str) -> str:
     return "\t" if files.ending(path) == ".tsv" else ","
 
 
-def _check_separator(path: str, expected: str) -> None:
-    """Refuse a table whose line of names has other separators."""
+def _check_head(path: str, expected: str) -> None:
+    """Refuse a table in UTF-16, or whose line of names has other separators."""
     try:
         with pa.input_stream(_packed(path)) as stream:  # decompresses
-            line = stream.read(_HEAD_BYTES).decode(errors="replace").split("\n")[0]
+            head = stream.read(_HEAD_BYTES)
     except (OSError, EOFError, lzma.LZMAError):  # reading the table says why
         return
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError(
+            f"{path}: expected text in UTF-8, found UTF-16; "
+            f"{_pandas(path, encoding='utf-16')} reads it, and to_csv writes UTF-8"
+        )
+    line = head.decode(errors="replace").split("\n")[0]
     for found in ";\t,":
         if expected not in line and found in line:
             raise ValueError(

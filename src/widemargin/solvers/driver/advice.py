@@ -94,12 +94,12 @@ def message(end: Ending) -> str:
         cause, advice = "epsilon, the rule of the ball,", "A smaller epsilon goes on."
     return (
         f"Stopped by {cause} {reached(gap, limits.tol)}. "
-        f"{_worth(gap)} {scaling}"
+        f"{worth(gap)} {scaling}"
         f"{_columns_advice(end.problem)}{advice}"
     )
 
 
-def _worth(gap: float) -> str:
+def worth(gap: float) -> str:
     """How good a model is, by its gap."""
     if gap >= UNPROVED:
         return "The model may be far from optimal."

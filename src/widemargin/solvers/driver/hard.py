@@ -196,7 +196,10 @@ class _Hard:
         told = message(end)
         if status is Status.INFEASIBLE:
             least = best.certificate.dual
-            told = f"Proved: 1/2 w'w would be more than {least:.1e}. {status.advice}"
+            told = (
+                f"{status.advice} Proof: 1/2 w'w would be more than {least:.1e}; the "
+                "certificate is in extras['hull'] of the solution."
+            )
         return dataclasses.replace(
             best,
             status=status,

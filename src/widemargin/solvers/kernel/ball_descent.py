@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from widemargin.problems.ball import BallProblem, Bounds
 from widemargin.solution import Certificate, Status, Step, reached
-from widemargin.solvers.driver.advice import Ending
+from widemargin.solvers.driver.advice import FAR, Ending, worth
 from widemargin.solvers.driver.best import Answer, BestSoFar
 from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.ball_looks import Looks, Seen
@@ -249,18 +249,20 @@ def _message(end: Ending) -> str:
             "The best ball so far was kept. Lower memory_limit",
         ),
     }.get(status, ("rounding", _remedy(end.problem)))
-    usable = "The ball is far from the smallest one."
-    if gap < 0.5 and end.problem.C is None:
-        more = 100.0 * (1.0 / np.sqrt(1.0 - gap) - 1.0)
-        usable = (
-            "The ball encloses all points; its radius is at most "
-            f"{more:.2g} % above the smallest possible."
-        )
-    elif gap < 0.5:
-        usable = "The model is usable."
     return (
         f"Stopped by {cause} {reached(gap, limits.tol)}. "
-        f"{usable} {advice}, or raise tol."
+        f"{_worth(gap, end.problem.C)} {advice}, or raise tol."
+    )
+
+
+def _worth(gap: float, C: Vector | None) -> str:
+    """How good a ball is, by its gap: a hard one by its radius."""
+    if C is not None or gap >= FAR:
+        return worth(gap)
+    more = 100.0 * (1.0 / np.sqrt(1.0 - gap) - 1.0)
+    return (
+        "The ball encloses all points; its radius is at most "
+        f"{more:.2g} % above the smallest possible."
     )
 
 
