@@ -5,7 +5,16 @@ import pytest
 
 from tests.cases.kernels import NAMED, plain
 from tests.cases.many import never
-from widemargin import SVC, SVCCV, SVR, Kernel, LinearSVC, LinearSVR
+from widemargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    Kernel,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    LinearSVRCV,
+)
 from widemargin.kernels import wide_rows
 from widemargin.kernels.wide_rows import WideRows, layout_of
 from widemargin.system.deadline import Deadline, OutOfTime, until
@@ -139,3 +148,58 @@ def test_a_search_over_wide_rows_is_that_over_packed_ones(monkeypatch):
     packed = SVCCV(Cs=[0.1, 10.0], cv=3).fit(X, classes)
     np.testing.assert_array_equal(wide.scores_, packed.scores_)
     assert (wide.path_ <= 1e-4).all()
+
+
+SEARCHES = {
+    "classes": (LinearSVCCV(loss="hinge", intercept="free"), 3),
+    "pairs": (LinearSVCCV(multi_class="ovo", class_weight="balanced"), 3),
+    "probabilities": (LinearSVCCV(calibrate="sigmoid", scoring="roc_auc"), 2),
+    "targets": (LinearSVRCV(epsilons=[0.01, 0.5]), 0),
+    "squares": (LinearSVRCV(loss="squared_epsilon_insensitive", intercept="none"), 0),
+}
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_linear_searches_share_the_products_of_all_folds(name, monkeypatch):
+    X, _, target = data(75, 700)
+    search, classes = SEARCHES[name]
+    y = np.digitize(target, np.quantile(target, [0.3, 0.6][: classes - 1]))
+    y = y if classes else target / target.std()
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    weights[::15] = 0.0
+    asked, made_at_once = [], wide_rows._products
+
+    def products(*given):
+        asked.append(1)
+        return made_at_once(*given)
+
+    monkeypatch.setattr(wide_rows, "_products", products)
+    search.set_params(Cs=[1e-3, 0.1, 10.0], cv=3, tol=1e-6)
+    search.fit(X, y, sample_weight=weights)
+    scores, gaps, C = search.scores_, search.path_, search.C_
+    assert len(asked) == 2  # of the search, and of the last fit
+    monkeypatch.setattr(wide_rows, "MOST_ROWS", 0)
+    search.fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(scores, search.scores_, rtol=1e-4, atol=1e-4)
+    assert gaps.shape == search.path_.shape
+    assert (gaps <= 1e-6).all()
+    assert search.C_ == C
+
+
+def test_a_linear_search_over_wide_rows_keeps_to_its_time():
+    X, classes, _ = data(400, 900)
+    search = LinearSVCCV(Cs=50, loss="hinge", tol=1e-8, time_limit=1e-3)
+    with pytest.raises(ValueError, match="time_limit of 0.001 s"):
+        search.fit(X, classes)
+
+
+def test_a_callable_scores_machines_with_their_weights():
+    X, classes, _ = data(60, 700)
+    seen = []
+
+    def score(machine, X, y):
+        seen.append(machine.coef_.shape)
+        return machine.score(X, y)
+
+    LinearSVCCV(Cs=[1.0], cv=2, scoring=score).fit(X, classes)
+    assert seen == [(1, 700)] * 2

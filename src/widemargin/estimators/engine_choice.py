@@ -410,6 +410,12 @@ def _most_alone(training: Training) -> int:
     return min(MOST_ROWS_ALONE, max(LEAST_ALONE, MOST_DENSE // int(X.shape[1])))
 
 
+def have_few_rows(training: Training) -> bool:
+    """Whether products of dense rows, as they are few, may serve all folds."""
+    rows, solver = training.rows, training.recipe.solver
+    return solver in ("auto", NAME) and rows.is_in_memory and are_few(rows.in_memory())
+
+
 def largest_of(training: Training, copies: int = 1) -> int:
     """Rows of the largest problem that may be solved with others at once."""
     is_regression = training.recipe.q is not None and training.recipe.nu is None

@@ -1,11 +1,12 @@
 """What estimators with a kernel share: its parameters, their model and its parts."""
 
+import functools
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,14 +20,16 @@ from widemargin.estimators.support_vectors import (
     keep_as_stored,
     keep_support,
 )
-from widemargin.estimators.training import Training, Vector
+from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.kernel import Kernel, check_kernel
 from widemargin.models.model import Decision, Model
 from widemargin.parameters import Checker
+from widemargin.problems import Problem
 from widemargin.solution import Solution
 from widemargin.solutions import dual_variables, weights_of
+from widemargin.solvers.driver.contract import Solver
 
 # What the model of one function is made of, and one of classes.
 FUNCTION_PARTS = (
@@ -78,6 +81,22 @@ def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     estimator.kernel_ = kernel = kernel.resolved(rows, weights)
     estimator.gamma_ = float(kernel.gamma)
     return kernel
+
+
+def kernel_recipe(
+    kernel: Kernel,
+    form: tuple[str, str],
+    solver: str | Solver,
+    memory_limit: int | None,
+) -> Recipe:
+    """Problems with a kernel whose gamma is a number, of a loss and an intercept."""
+
+    def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
+        options: Any = {"kernel": kernel, "memory_limit": memory_limit}
+        return Problem(rows, y, C, *form, **options)
+
+    at = functools.partial(kernel_point, kernel)
+    return Recipe(make, at, solver, kernel, form)
 
 
 def kernel_point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, Any]:

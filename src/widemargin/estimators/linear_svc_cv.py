@@ -1,11 +1,21 @@
 """LinearSVCCV: a LinearSVC whose C is chosen by cross-validation."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from widemargin.estimators.checks import intercept_of
+from widemargin.estimators.fold_scores import judge_folds
+from widemargin.estimators.folds import solve_folds
+from widemargin.estimators.kernel_machines import kernel_recipe
 from widemargin.estimators.linear_svc import LinearSVC
-from widemargin.estimators.points import Machine, Points
+from widemargin.estimators.multiclass import decided_by, scheme_of
+from widemargin.estimators.points import Judge, Machine, Points
 from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.estimators.selection import grid
+from widemargin.estimators.training import Training
+from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -123,6 +133,24 @@ break_ties, tol, max_iter : as of `LinearSVC`
     def _paths(self) -> list[list[Machine]]:
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
         return [[LinearSVC(**self._shared(LinearSVC), C=float(C)) for C in self.Cs_]]
+
+    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
+        """Few rows of many columns: all folds and all C share the products of rows."""
+        found = None
+        if self._shares_products(training, judge):
+            self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
+            form = machine.loss, intercept_of(machine)
+            linear, limit = Kernel("linear", 1.0), training.memory_limit
+            recipe = kernel_recipe(linear, form, "auto", limit)
+            weights = self._fold_weights(training, judge)
+            found = solve_folds(replace(training, recipe=recipe), weights, self.Cs_)
+        if found is None:
+            return super()._search(training, judge, machine)
+        points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
+        scheme = scheme_of(len(self.classes_), self.multi_class)
+        at = range(len(judge.folds)), 0, np.arange(len(self.Cs_))
+        judge_folds(points, judge, found, at, decided_by(machine, scheme))
+        return points
 
     def _keep_points(self, points: Points) -> None:
         self.scores_, self.path_ = points.scores[:, 0], points.gaps[:, 0]

@@ -14,7 +14,7 @@ from widemargin.estimators.foreign import Conditional
 from widemargin.estimators.multiclass import check_ties
 from widemargin.estimators.points import Judge, Points
 from widemargin.estimators.selection import Selected
-from widemargin.estimators.training import Vector
+from widemargin.estimators.training import Training, Vector
 from widemargin.models.calibration import METHODS
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
@@ -114,6 +114,15 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
                     f"{fold}: give more rows of it"
                     f"{', as it has one' if is_alone else other}."
                 )
+
+    def _fold_weights(self, training: Training, judge: Judge) -> Vector:
+        """Factors of C of all rows in each fold, zero where it holds them out."""
+        out, check = judge.factors, Checker(type(self).__name__)
+        for weights in out:
+            weights *= labels.class_factors(
+                check, self.class_weight, self.classes_, training.index, weights
+            )
+        return out
 
     @property
     def _keeps_decisions(self) -> bool:

@@ -1,12 +1,10 @@
 """SVC: classifiers with a kernel, one against one or one against the rest."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import check_form, iterations
@@ -15,7 +13,7 @@ from widemargin.estimators.kernel_machines import (
     check_kernel_of,
     keep_machines,
     kernel_model,
-    kernel_point,
+    kernel_recipe,
     set_kernel,
 )
 from widemargin.estimators.low_rank import Mapping, check_rank, facts_of
@@ -27,7 +25,6 @@ from widemargin.estimators.probability import (
 )
 from widemargin.estimators.training import (
     Recipe,
-    Signs,
     Training,
     Vector,
     linear_recipe,
@@ -35,7 +32,6 @@ from widemargin.estimators.training import (
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
-from widemargin.problems.base import Problem
 from widemargin.solution import Step
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
@@ -326,14 +322,8 @@ class SVC(ProbabilityMixin):
 
     def _recipe_with(self, kernel: Kernel) -> Recipe:
         """Problems with a kernel whose gamma is a number."""
-
-        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
-            options: Any = {"kernel": kernel, "memory_limit": self.memory_limit}
-            return Problem(rows, y, C, self.loss, self.intercept, **options)
-
-        point = functools.partial(kernel_point, kernel)
         form = self.loss, self.intercept
-        return Recipe(make, point, self.solver, kernel, form)
+        return kernel_recipe(kernel, form, self.solver, self.memory_limit)
 
     @property
     def _has_kernel_solver(self) -> bool:

@@ -4,20 +4,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from widemargin.estimators import labels
-from widemargin.estimators.folds import Folds, Index, solve_folds
+from widemargin.estimators.fold_scores import judge_folds
+from widemargin.estimators.folds import solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
 from widemargin.estimators.multiclass import decided_by, scheme_of
-from widemargin.estimators.points import Judge, Points, fit_points, keep
-from widemargin.estimators.selected_classifier import HeldOut, SelectedClassifier
+from widemargin.estimators.points import Judge, Points, fit_points
+from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.estimators.selection import grid
 from widemargin.estimators.svc import SVC
-from widemargin.estimators.training import Training, Vector
-from widemargin.models.model import Decision, Model
-from widemargin.models.votes import by_class
+from widemargin.estimators.training import Training
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -170,7 +165,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
         self.gammas_, kernels = with_gammas(self, machine.kernel_, judge)
         points = self._no_points((len(judge.folds), len(kernels), len(self.Cs_)))
-        weights = self._weights(training, judge)
+        weights = self._fold_weights(training, judge)
         scheme = scheme_of(len(self.classes_), self.multi_class)
         deciding = decided_by(machine, scheme)
         for folds, g, _, places in points.by_gamma():
@@ -183,19 +178,10 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
             if found is None:
                 self._fit_all(points, judge, training, machine)
                 break
-            _judge_folds(points, judge, found, (folds, g, places), deciding)
+            judge_folds(points, judge, found, (folds, g, places), deciding)
             if points.stopped:
                 break
         return points
-
-    def _weights(self, training: Training, judge: Judge) -> Vector:
-        """Factors of C of all rows in each fold, zero where it holds them out."""
-        out, check = judge.factors, Checker(type(self).__name__)
-        for weights in out:
-            weights *= labels.class_factors(
-                check, self.class_weight, self.classes_, training.index, weights
-            )
-        return out
 
     def _fit_all(
         self, points: Points, judge: Judge, training: Training, machine: Any
@@ -215,64 +201,3 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         self.best_score_ = float(points.means[g, c])
         gamma = {"gamma": self.gamma_} if has_gamma(self) else {}
         machine.set_params(C=self.C_, **gamma)
-
-
-def _judge_folds(
-    points: Points,
-    judge: Judge,
-    found: Folds,
-    at: tuple[list[int], int, Index],
-    deciding: dict[str, Any],
-) -> None:
-    """Score the points of one kernel that are finished: some folds, and values of C."""
-    t, (folds, g, places) = len(found.recipes), at
-    classes = labels.distinct(judge.y, judge.weights)
-    nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
-    # It decides by given scores only.
-    model = Model(classes, decisions=(nothing,) * t, **deciding)
-    done = np.asarray(found.ended.all(axis=1))
-    gaps = np.where(done, found.gaps.max(axis=1), np.nan)
-    points.gaps[np.array(folds)[:, np.newaxis], g, places] = gaps
-    for own, fold in enumerate(folds):
-        if not done[own].any():
-            continue
-        _, test = judge.folds[fold]
-        if judge.counts_labels and not points.keeps:
-            shares = _shares_right(found, own, test, model, judge.y)
-            points.scores[fold, g, places[done[own]]] = shares[done[own]]
-            continue
-        decisions, X = found.decisions(own, test), judge.test(fold)
-        for k in np.flatnonzero(done[own]):
-            held = HeldOut(model, _scores(model, decisions[k]))
-            keep(points, judge, (fold, g, int(places[k])), held, X)
-    points.stopped = found.stopped
-
-
-def _shares_right(
-    found: Folds, fold: int, test: Index, model: Model, y: NDArray[Any]
-) -> Vector:
-    """The share of rows held out that get their own label: (C,).
-
-    Of most of them the scores in float32 tell the label. Those of others are made anew.
-    """
-    right, is_known = found.known(fold, test)
-    # Most are open at the first C only.
-    wanted = np.max(~is_known * np.arange(1, 1 + is_known.shape[1]), axis=1)
-    others = np.argsort(-wanted, kind="stable")[: np.count_nonzero(wanted)]
-    rows = test[others]
-    decisions = found.decisions(fold, rows, wanted[others])
-    for k in range(wanted.max()):
-        some = slice(0, np.count_nonzero(wanted > k))
-        labels_found = model.decide(_scores(model, decisions[k, some]))
-        right[others[some], k] = labels_found == y[rows[some]]
-    return np.asarray(right.mean(axis=0))
-
-
-def _scores(model: Model, decisions: NDArray[Any]) -> Vector:
-    """Decision values of problems (m, problems) as `Model.scores` has them."""
-    decisions = np.ascontiguousarray(decisions)
-    if model.scheme == "binary":
-        return decisions[:, 0]
-    if model.shape == "ovo":
-        return decisions
-    return by_class(decisions, model.scheme, len(model.classes))
