@@ -92,6 +92,7 @@ def kernel_recipe(
     """Problems with a kernel whose gamma is a number, of a loss and an intercept."""
 
     def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
+        """One of the problems."""
         options: Any = {"kernel": kernel, "memory_limit": memory_limit}
         return Problem(rows, y, C, *form, **options)
 
