@@ -1120,7 +1120,7 @@ MUTATIONS = [
     ),
     Mutation(
         "cross-validation: the last C where a row is open",
-        "svc_cv.py",
+        "fold_scores.py",
         "np.arange(1, 1 + is_known.shape[1])",
         "np.arange(is_known.shape[1])",
         ("tests/estimators/test_selection.py",),
@@ -2310,5 +2310,33 @@ MUTATIONS = [
         "256 * sums.astype(np.int64)",
         "255 * sums.astype(np.int64)",
         ("tests/kernels/test_levels.py",),
+    ),
+    Mutation(
+        "wide rows: products with the rows of later parts",
+        "wide_rows.py",
+        "out[: part.start, part] = out[part, : part.start].T",
+        "out[: part.start, part] = 0.0",
+        ("tests/kernels/test_wide_rows.py",),
+    ),
+    Mutation(
+        "wide rows: the error of products in float32 values",
+        "wide_rows.py",
+        "eps = SINGLE + double.eps",
+        "eps = 0.5 * double.eps",
+        ("tests/kernels/test_wide_rows.py",),
+    ),
+    Mutation(
+        "linear searches: what callables may look at",
+        "selection.py",
+        "judge.scale is None and not callable(self.scoring)",
+        "judge.scale is None",
+        ("tests/kernels/test_wide_rows.py",),
+    ),
+    Mutation(
+        "memory that is always free: both variables of a row",
+        "batch_problems.py",
+        "sizes = 2 * sizes",
+        "sizes = 1 * sizes",
+        ("tests/estimators/test_nu.py",),
     ),
 ]

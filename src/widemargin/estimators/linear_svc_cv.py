@@ -25,7 +25,8 @@ class LinearSVCCV(SelectedClassifier):
 
     Each point (fold, C) is a machine as of `LinearSVC`, with a certified duality gap.
     C rises; a machine too large to be solved with the others at once begins where that
-    of the next smaller C ended.
+    of the next smaller C ended. Up to 4,096 dense rows of at least as many columns, and
+    600 or more, the machines of all folds and all C share the products of rows.
 
     Parameters
     ----------
@@ -54,7 +55,8 @@ break_ties, tol, max_iter : as of `LinearSVC`
     Cs_ : ndarray (C,), rising
     scores_ : ndarray (folds, C)
     path_ : ndarray (folds, C), the certified relative gap of each point: the largest of
-        its binary problems
+        its binary problems. Of few dense rows of many columns an upper bound, as of
+        `SVCCV`
     best_score_ : float, mean score of the best point
     best_estimator_ : LinearSVC, the best point trained on all rows. Its attributes are
         those of this estimator too: ``coef_``, ``dual_gap_``, ``solutions_``, ...

@@ -25,7 +25,8 @@ class LinearSVRCV(SelectedRegressor):
 
     Each point (fold, epsilon, C) is a machine as of `LinearSVR`, with a certified
     duality gap. C rises; a machine too large to be solved with the others at once
-    begins where that of the next smaller C ended.
+    begins where that of the next smaller C ended. Few dense rows of many columns are
+    solved as those of `LinearSVCCV` are.
 
     Parameters
     ----------
@@ -53,7 +54,8 @@ class LinearSVRCV(SelectedRegressor):
     C_, epsilon_ : float, the best point: of equal scores the smallest C, then epsilon
     Cs_, epsilons_ : ndarray, rising
     scores_ : ndarray (folds, epsilons, C)
-    path_ : ndarray (folds, epsilons, C), the certified relative gap of each point
+    path_ : ndarray (folds, epsilons, C), the certified relative gap of each point. Of
+        few dense rows of many columns an upper bound, as of `SVCCV`
     best_score_ : float, mean score of the best point
     best_estimator_ : LinearSVR, the best point trained on all rows. Its attributes are
         those of this estimator too: ``coef_``, ``dual_gap_``, ``solution_``, ...
