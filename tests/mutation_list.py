@@ -2314,8 +2314,8 @@ MUTATIONS = [
     Mutation(
         "wide rows: products with the rows of later parts",
         "wide_rows.py",
-        "out[: part.start, part] = out[part, : part.start].T",
-        "out[: part.start, part] = 0.0",
+        "values[before, part] = values[part, before].T",
+        "values[before, part] = 0.0",
         ("tests/kernels/test_wide_rows.py",),
     ),
     Mutation(
@@ -2327,7 +2327,7 @@ MUTATIONS = [
     ),
     Mutation(
         "linear searches: what callables may look at",
-        "selection.py",
+        "linear_svc_cv.py",
         "judge.scale is None and not callable(self.scoring)",
         "judge.scale is None",
         ("tests/kernels/test_wide_rows.py",),

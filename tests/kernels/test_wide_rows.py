@@ -13,7 +13,6 @@ from widemargin import (
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
-    LinearSVRCV,
 )
 from widemargin.kernels import wide_rows
 from widemargin.kernels.wide_rows import WideRows, layout_of
@@ -40,6 +39,18 @@ def made(X, kernel, group=None):
     """The rows, with the values of all pairs."""
     group = np.zeros(len(X), np.int64) if group is None else group
     return WideRows(X, group, kernel, layout_of(X, kernel))
+
+
+def counted(monkeypatch):
+    """The numbers of rows whose values are made at once from now on."""
+    asked, begin = [], WideRows.__init__
+
+    def noting(self, X, *others):
+        asked.append(len(X))
+        begin(self, X, *others)
+
+    monkeypatch.setattr(WideRows, "__init__", noting)
+    return asked
 
 
 @on_kernels
@@ -118,13 +129,7 @@ def test_time_ends_between_parts(monkeypatch):
 def test_fits_are_those_of_packed_rows(machine, monkeypatch):
     X, classes, target = data(at=2.0)
     y = target if "R" in type(machine).__name__ else classes
-    made_at_once, asked = wide_rows._products, []
-
-    def products(rows, n_jobs):
-        asked.append(len(rows))
-        return made_at_once(rows, n_jobs)
-
-    monkeypatch.setattr(wide_rows, "_products", products)
+    asked = counted(monkeypatch)
     wide = machine.fit(X, y).solution_.certificate
     assert asked == [len(X)]
     monkeypatch.setattr(wide_rows, "MOST_ROWS", 0)
@@ -154,8 +159,6 @@ SEARCHES = {
     "classes": (LinearSVCCV(loss="hinge", intercept="free"), 3),
     "pairs": (LinearSVCCV(multi_class="ovo", class_weight="balanced"), 3),
     "probabilities": (LinearSVCCV(calibrate="sigmoid", scoring="roc_auc"), 2),
-    "targets": (LinearSVRCV(epsilons=[0.01, 0.5]), 0),
-    "squares": (LinearSVRCV(loss="squared_epsilon_insensitive", intercept="none"), 0),
 }
 
 
@@ -164,20 +167,13 @@ def test_linear_searches_share_the_products_of_all_folds(name, monkeypatch):
     X, _, target = data(75, 700)
     search, classes = SEARCHES[name]
     y = np.digitize(target, np.quantile(target, [0.3, 0.6][: classes - 1]))
-    y = y if classes else target / target.std()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     weights[::15] = 0.0
-    asked, made_at_once = [], wide_rows._products
-
-    def products(*given):
-        asked.append(1)
-        return made_at_once(*given)
-
-    monkeypatch.setattr(wide_rows, "_products", products)
-    search.set_params(Cs=[1e-3, 0.1, 10.0], cv=3, tol=1e-6)
+    asked = counted(monkeypatch)
+    search.set_params(Cs=[1e-3, 0.1, 1.0, 10.0], cv=3, tol=1e-6)
     search.fit(X, y, sample_weight=weights)
     scores, gaps, C = search.scores_, search.path_, search.C_
-    assert len(asked) == 2  # of the search, and of the last fit
+    assert asked == [75, 75]  # of the search, and of the last fit
     monkeypatch.setattr(wide_rows, "MOST_ROWS", 0)
     search.fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(scores, search.scores_, rtol=1e-4, atol=1e-4)
@@ -201,5 +197,42 @@ def test_a_callable_scores_machines_with_their_weights():
         seen.append(machine.coef_.shape)
         return machine.score(X, y)
 
-    LinearSVCCV(Cs=[1.0], cv=2, scoring=score).fit(X, classes)
-    assert seen == [(1, 700)] * 2
+    LinearSVCCV(cv=2, scoring=score).fit(X, classes)
+    assert seen == [(1, 700)] * 20
+
+
+@pytest.mark.parametrize("at", [0.0, 1e3])
+def test_rows_far_from_zero_have_their_columns(at, monkeypatch):
+    X, classes, _ = data(90, 700, at)
+    asked = counted(monkeypatch)
+    search = LinearSVCCV(cv=3, refit=False).fit(X, classes)
+    assert set(asked) == ({90} if at == 0.0 else {60})  # of all folds, or of each
+    assert (search.path_ <= 1e-4).all()
+
+
+def test_ctrl_c_in_the_products_leaves_a_search_without_scores(monkeypatch):
+    def interrupt(*others):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(WideRows, "__init__", interrupt)
+    search, (X, classes, _) = LinearSVCCV(cv=3), data()
+    with pytest.raises(KeyboardInterrupt, match="have 0 of 30 fits"):
+        search.fit(X, classes)
+    assert np.isnan(search.scores_).all()
+
+
+def test_numbers_that_vanish_raise_nothing():
+    X = data()[0]
+    with np.errstate(all="raise"):
+        made(X, Kernel("rbf", gamma=1.0))
+        made(X, Kernel("poly", gamma=1e-34, degree=9))
+
+
+def test_values_for_which_is_no_room_are_not_made(monkeypatch):
+    X, classes, _ = data(700, 700)
+    asked = counted(monkeypatch)
+    bytes_ = wide_rows.n_bytes(X)
+    SVC(memory_limit=bytes_).fit(X, classes)
+    assert not asked
+    SVC(memory_limit=8 * bytes_).fit(X, classes)
+    assert asked == [700]

@@ -95,7 +95,7 @@ def solve_by_products(
     X = rows.in_memory()
     try:
         with deadline.until(training.limits.deadline):
-            samples = _named_samples(training, X, Kernel("linear", 1.0))
+            samples = _named_samples(training, X, Kernel("linear", 1.0), chosen)
             if not is_fit(samples, training) or samples.is_wide:
                 return {}
             samples.pack()
@@ -123,7 +123,7 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     samples: NamedSamples | GivenSamples
     if kernel.is_named:  # type: ignore[union-attr]
         with deadline.until(training.limits.deadline):
-            samples = _named_samples(training, X, kernel)  # type: ignore[arg-type]
+            samples = _named_samples(training, X, kernel, chosen)  # type: ignore[arg-type]
         return samples if is_fit(samples, training) else None, samples.packed_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
     is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
@@ -135,10 +135,12 @@ def samples_for(training: Training, chosen: list[int]) -> tuple[Grouped | None, 
     return samples if is_fit(samples, training) else None, n_bytes
 
 
-def _named_samples(training: Training, X: Any, kernel: Kernel) -> NamedSamples:
-    """The rows with a named kernel, in the way that suits them."""
+def _named_samples(
+    training: Training, X: Any, kernel: Kernel, chosen: list[int]
+) -> NamedSamples:
+    """The rows with a named kernel, as suits them and the memory."""
     layout = wide_rows.layout_of(X, kernel)
-    if layout is None:
+    if layout is None or memory_for(training, chosen, wide_rows.n_bytes(X)) <= 0:
         return GroupedSamples(X, training.index, kernel)
     n_jobs = training.rows.options.get("n_jobs")
     return wide_rows.WideRows(X, training.index, kernel, layout, n_jobs)

@@ -1,4 +1,4 @@
-"""Scores of the machines of all folds and all C, by decisions on rows held out."""
+"""Scores of the machines of all folds and all C of a classifier, by their decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,6 @@ from widemargin.estimators import labels
 from widemargin.estimators.folds import Folds, Index
 from widemargin.estimators.points import Judge, Points, keep
 from widemargin.estimators.selected_classifier import HeldOut
-from widemargin.estimators.selected_regressor import HeldOutTargets
 from widemargin.estimators.training import Vector
 from widemargin.models.model import Decision, Model
 from widemargin.models.votes import by_class
@@ -23,10 +22,7 @@ def judge_folds(
     at: tuple[Sequence[int] | Index, int, Index],
     deciding: dict[str, Any],
 ) -> None:
-    """Score the points of one kernel that are finished: some folds, and values of C.
-
-    Of classifiers.
-    """
+    """Score the points of one kernel that are finished: some folds, and values of C."""
     t, (folds, g, places) = len(found.recipes), at
     classes = labels.distinct(judge.y, judge.weights)
     nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
@@ -78,25 +74,3 @@ def _scores(model: Model, decisions: NDArray[Any]) -> Vector:
     if model.shape == "ovo":
         return decisions
     return by_class(decisions, model.scheme, len(model.classes))
-
-
-def judge_targets(
-    points: Points,
-    judge: Judge,
-    found: Folds,
-    at: tuple[Sequence[int] | Index, Index, Index],
-) -> None:
-    """The same of regressions: some folds, widths of the tube, and values of C."""
-    folds, own, places = at
-    points.gaps[np.ix_(np.array(folds), own, places)] = np.where(
-        found.ended, found.gaps, np.nan
-    )
-    for k, fold in enumerate(folds):
-        if not found.ended[k].any():
-            continue
-        decisions = found.decisions(k, judge.folds[fold][1])
-        X = judge.test(fold)
-        for e, c in np.argwhere(found.ended[k]).tolist():
-            held = HeldOutTargets(np.ascontiguousarray(decisions[c, :, e]))
-            keep(points, judge, (fold, int(own[e]), int(places[c])), held, X)
-    points.stopped = found.stopped

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.estimators.checks import intercept_of
+from widemargin.estimators.engine_choice import share_products
 from widemargin.estimators.fold_scores import judge_folds
 from widemargin.estimators.folds import solve_folds
 from widemargin.estimators.kernel_machines import kernel_recipe
@@ -17,7 +18,12 @@ from widemargin.estimators.selection import grid
 from widemargin.estimators.training import Training
 from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
+from widemargin.solution import Status
 from widemargin.solvers.driver.contract import Solver
+
+# Points that do not pay for the products of all rows (2,000 x 2,000: two take three
+# times as long as one by one).
+FEW_POINTS = 10
 
 
 class LinearSVCCV(SelectedClassifier):
@@ -25,8 +31,10 @@ class LinearSVCCV(SelectedClassifier):
 
     Each point (fold, C) is a machine as of `LinearSVC`, with a certified duality gap.
     C rises; a machine too large to be solved with the others at once begins where that
-    of the next smaller C ended. Up to 4,096 dense rows of at least as many columns, and
-    600 or more, the machines of all folds and all C share the products of rows.
+    of the next smaller C ended. The machines of all folds and all C share the products
+    of rows where these are few and dense: up to 4,096, with at least as many columns,
+    600 or more; if there are ten points or more, ``scoring`` is no callable, and the
+    rows are not far from zero, for their spread.
 
     Parameters
     ----------
@@ -137,18 +145,24 @@ break_ties, tol, max_iter : as of `LinearSVC`
         return [[LinearSVC(**self._shared(LinearSVC), C=float(C)) for C in self.Cs_]]
 
     def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
-        """Few rows of many columns: all folds and all C share the products of rows."""
-        found = None
-        if self._shares_products(training, judge):
-            self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
-            form = machine.loss, intercept_of(machine)
-            linear, limit = Kernel("linear", 1.0), training.memory_limit
-            recipe = kernel_recipe(linear, form, "auto", limit)
-            weights = self._fold_weights(training, judge)
+        self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
+        points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
+        # A callable may look at attributes of the machines that it scores.
+        is_free = judge.scale is None and not callable(self.scoring)
+        if points.scores.size < FEW_POINTS or not (
+            is_free and share_products(training)
+        ):
+            return super()._search(training, judge, machine)
+        form, limit = (machine.loss, intercept_of(machine)), training.memory_limit
+        recipe = kernel_recipe(Kernel("linear", 1.0), form, "auto", limit)
+        weights = self._fold_weights(training, judge)
+        try:
             found = solve_folds(replace(training, recipe=recipe), weights, self.Cs_)
+        except KeyboardInterrupt:  # of the products: no point is finished
+            points.stopped = Status.INTERRUPTED
+            return points
         if found is None:
             return super()._search(training, judge, machine)
-        points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
         scheme = scheme_of(len(self.classes_), self.multi_class)
         at = range(len(judge.folds)), 0, np.arange(len(self.Cs_))
         judge_folds(points, judge, found, at, decided_by(machine, scheme))

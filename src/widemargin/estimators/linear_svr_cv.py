@@ -1,21 +1,11 @@
 """LinearSVRCV: a LinearSVR whose C and epsilon are chosen by cross-validation."""
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from widemargin.estimators.checks import intercept_of
-from widemargin.estimators.fold_scores import judge_targets
-from widemargin.estimators.folds import solve_folds
 from widemargin.estimators.linear_svr import LinearSVR
-from widemargin.estimators.multiclass import one_task
-from widemargin.estimators.points import Judge, Machine, Points
+from widemargin.estimators.points import Machine, Points
 from widemargin.estimators.selected_regressor import SelectedRegressor
 from widemargin.estimators.selection import grid
-from widemargin.estimators.svr import SVR
-from widemargin.estimators.training import Training
-from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -25,8 +15,7 @@ class LinearSVRCV(SelectedRegressor):
 
     Each point (fold, epsilon, C) is a machine as of `LinearSVR`, with a certified
     duality gap. C rises; a machine too large to be solved with the others at once
-    begins where that of the next smaller C ended. Few dense rows of many columns are
-    solved as those of `LinearSVCCV` are.
+    begins where that of the next smaller C ended.
 
     Parameters
     ----------
@@ -54,8 +43,7 @@ class LinearSVRCV(SelectedRegressor):
     C_, epsilon_ : float, the best point: of equal scores the smallest C, then epsilon
     Cs_, epsilons_ : ndarray, rising
     scores_ : ndarray (folds, epsilons, C)
-    path_ : ndarray (folds, epsilons, C), the certified relative gap of each point. Of
-        few dense rows of many columns an upper bound, as of `SVCCV`
+    path_ : ndarray (folds, epsilons, C), the certified relative gap of each point
     best_score_ : float, mean score of the best point
     best_estimator_ : LinearSVR, the best point trained on all rows. Its attributes are
         those of this estimator too: ``coef_``, ``dual_gap_``, ``solution_``, ...
@@ -131,30 +119,6 @@ class LinearSVRCV(SelectedRegressor):
             [LinearSVR(**(shared | {"C": C, "epsilon": e})) for C in self.Cs_.tolist()]
             for e in self.epsilons_.tolist()
         ]
-
-    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
-        """Few rows of many columns: all folds, epsilon and C share products of rows."""
-        found = None
-        if self._shares_products(training, judge):
-            check = Checker(type(self).__name__)
-            self.Cs_ = grid(check, "Cs", self.Cs)
-            self.epsilons_ = self._widths(check)
-            form = {"loss": self.loss, "intercept": intercept_of(machine)}
-            alike = SVR(kernel="linear", memory_limit=self.memory_limit, **form)
-            linear, tasks = Kernel("linear", 1.0), one_task(len(self.epsilons_))
-            recipes = [
-                alike._recipe_with(linear, width, judge.y)
-                for width in self.epsilons_.tolist()
-            ]
-            one = replace(training, recipe=recipes[0], tasks=tasks)
-            found = solve_folds(one, judge.factors, self.Cs_, recipes)
-        if found is None:
-            return super()._search(training, judge, machine)
-        shape = len(judge.folds), len(self.epsilons_), len(self.Cs_)
-        points = self._no_points(shape)
-        folds, widths, places = map(np.arange, shape)
-        judge_targets(points, judge, found, (folds, widths, places))
-        return points
 
     def _choose(self, machine: Any, points: Points) -> None:
         e, c = points.best()

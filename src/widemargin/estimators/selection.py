@@ -25,7 +25,6 @@ from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.checks import is_pairwise, read_rows, users_level
-from widemargin.estimators.engine_choice import have_few_rows
 from widemargin.estimators.foreign import AdvisingMixin
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.points import (
@@ -95,14 +94,6 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         points = self._no_points((len(judge.folds), len(paths), len(paths[0])))
         fit_points(points, judge, training, paths)
         return points
-
-    def _shares_products(self, training: Training, judge: Judge) -> bool:
-        """Whether linear machines of all folds are to share products of rows.
-
-        Not where a callable scores them, which may look at their attributes.
-        """
-        is_free = judge.scale is None and not callable(self.scoring)
-        return is_free and have_few_rows(training)
 
     @abstractmethod
     def _choose(self, machine: Any, points: Points) -> None:

@@ -4,12 +4,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from widemargin.estimators.fold_scores import judge_targets
-from widemargin.estimators.folds import solve_folds
+import numpy as np
+
+from widemargin.estimators.folds import Folds, Index, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
 from widemargin.estimators.multiclass import one_task
-from widemargin.estimators.points import Judge, Points, fit_points
-from widemargin.estimators.selected_regressor import SelectedRegressor
+from widemargin.estimators.points import Judge, Points, fit_points, keep
+from widemargin.estimators.selected_regressor import HeldOutTargets, SelectedRegressor
 from widemargin.estimators.selection import grid
 from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Training
@@ -170,7 +171,7 @@ class SVRCV(SelectedRegressor):
             if found is None:
                 self._fit_all(points, judge, training)
                 break
-            judge_targets(points, judge, found, (folds, own, places))
+            _judge_folds(points, judge, found, (folds, own, places))
             if points.stopped:
                 break
         return points
@@ -204,3 +205,22 @@ class SVRCV(SelectedRegressor):
         machine.set_params(C=self.C_, epsilon=self.epsilon_)
         if has_gamma(self):
             machine.set_params(gamma=self.gamma_)
+
+
+def _judge_folds(
+    points: Points, judge: Judge, found: Folds, at: tuple[list[int], Index, Index]
+) -> None:
+    """Score the points of one kernel that are finished: folds, widths, values of C."""
+    folds, own, places = at
+    points.gaps[np.ix_(np.array(folds), own, places)] = np.where(
+        found.ended, found.gaps, np.nan
+    )
+    for k, fold in enumerate(folds):
+        if not found.ended[k].any():
+            continue
+        decisions = found.decisions(k, judge.folds[fold][1])
+        X = judge.test(fold)
+        for e, c in np.argwhere(found.ended[k]).tolist():
+            held = HeldOutTargets(np.ascontiguousarray(decisions[c, :, e]))
+            keep(points, judge, (fold, int(own[e]), int(places[c])), held, X)
+    points.stopped = found.stopped

@@ -17,7 +17,9 @@ from widemargin.kernels.given import AllPairs
 from widemargin.kernels.grouped import Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.layout import Layout
+from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SINGLE, ValueBounds
+from widemargin.system import deadline
 from widemargin.system.threads import ONE_BLAS_THREAD
 
 # The most rows, and the least columns, of which there are at least as many as rows.
@@ -26,9 +28,9 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 # takes 0.2 to 0.5 of the time of working sets; where few are support vectors, 0.5 to
 # 1.2.)
 MOST_ROWS, LEAST_COLUMNS = 4096, 600
-# Rows whose products with those before them are one task of a thread: before each the
-# time is looked at.
-PART = 256
+# Rows whose values with those before them are one task of a thread, at most; and its
+# multiplications, 50 ms: before each task the time is looked at.
+PART, WORK = 256, 2e9
 
 
 class WideRows(AllPairs):
@@ -45,6 +47,7 @@ class WideRows(AllPairs):
     Attributes
     ----------
     is_fit : bool, whether float32 has digits enough for the values
+    packed_bytes : int, of the values, and of the rows in float64
 
     Raises
     ------
@@ -52,7 +55,7 @@ class WideRows(AllPairs):
     """
 
     is_fit_exactly = True
-    is_wide = False  # sparse
+    is_wide = False  # as sparse rows are that packing would enlarge
 
     def __init__(
         self,
@@ -62,19 +65,35 @@ class WideRows(AllPairs):
         layout: Layout,
         n_jobs: int | None = None,
     ) -> None:
-        diagonal = kernel.diag(X)
+        deadline.check()
+        diagonal, center = kernel.diag(X), layout.center
         self.is_fit = not is_rough(layout, kernel, X, diagonal)
-        self._layout, self._n = layout.as_double(), X.shape[1]
-        rows = np.asarray(X - layout.center if layout.is_distance else X, np.float64)
-        values = _products(rows, n_jobs)
-        self._squares = values.diagonal().copy()
-        _apply(kernel, values, self._squares)
-        super().__init__(values, diagonal, group)
+        self._layout, (m, self._n) = layout.as_double(), X.shape
+        self.packed_bytes = n_bytes(X)
+        step = max(1, min(PART, int(WORK / (m * self._n))))
+        parts = [slice(k, min(k + step, m)) for k in range(0, m, step)]
+        rows, values = np.empty(X.shape), np.empty((m, m))
+        for part in parts:
+            deadline.check()
+            np.subtract(X[part], center if layout.is_distance else 0.0, out=rows[part])
+        self._squares = linalg.row_squares(rows)
 
-    @property
-    def packed_bytes(self) -> int:
-        """Bytes of the values, and of the rows in float64."""
-        return int(8 * len(self.order) * (len(self.order) + self._n))
+        def make(part: slice) -> None:
+            """Values of some rows with those before them, and with each other."""
+            own, before = rows[part], slice(part.start)
+            for others in (before, part):
+                block = values[part, others]
+                np.matmul(own, rows[others].T, out=block)
+                _apply(kernel, block, self._squares[part], self._squares[others])
+            values[before, part] = values[part, before].T
+
+        # The last parts are the longest. BLAS has one thread for each: else bits would
+        # depend on threads.
+        with ONE_BLAS_THREAD:
+            Blocks(parts[::-1], len(parts), n_jobs, calls_blas=False)(make)
+        if layout.is_distance:
+            np.fill_diagonal(values, 1.0)
+        super().__init__(values, diagonal, group)
 
     @functools.cached_property
     def _double(self) -> ValueBounds:
@@ -112,39 +131,23 @@ def layout_of(X: Any, kernel: Kernel) -> Layout | None:
     return layout if keeps_digits and not layout.is_sparse else None
 
 
-def _products(X: Vector, n_jobs: int | None) -> Vector:
-    """Products of all pairs of rows: (m, m).
-
-    BLAS has one thread for each part of the rows: else bits would depend on threads.
-    """
-    m = X.shape[0]
-    out = np.empty((m, m))
-
-    def make(part: slice) -> None:
-        """Products of some rows with those before them, and with each other."""
-        rows, before = X[part], X[: part.start]
-        out[part, : part.start] = rows @ before.T
-        out[part, part] = rows @ rows.T
-        out[: part.start, part] = out[part, : part.start].T
-
-    # The last parts are the longest.
-    parts = [slice(a, min(a + PART, m)) for a in range(0, m, PART)][::-1]
-    with ONE_BLAS_THREAD:
-        Blocks(parts, len(parts), n_jobs, calls_blas=False)(make)
-    return out
+def n_bytes(X: NDArray[Any]) -> int:
+    """Bytes of the values, and of the rows in float64."""
+    m, n = X.shape
+    return int(8 * m * (m + n))
 
 
-def _apply(kernel: Kernel, values: Vector, squares: Vector) -> None:
-    """Kernel values in the place of products of rows with these squares."""
+def _apply(kernel: Kernel, values: Vector, squares: Vector, others: Vector) -> None:
+    """Kernel values in the place of products of rows with others, of these |x|^2."""
     _, gamma, coef0, degree = kernel.form
-    if kernel.name == "poly":
-        values *= gamma
-        values += coef0
-        np.power(values, degree, out=values)
-    elif kernel.name == "rbf":
-        values *= -2.0
-        values += np.add.outer(squares, squares)  # symmetric, as sums in turn are not
-        np.maximum(values, 0.0, out=values)
-        np.fill_diagonal(values, 0.0)
-        values *= -gamma
-        np.exp(values, out=values)
+    with np.errstate(all="ignore"):  # small values vanish
+        if kernel.name == "poly":
+            values *= gamma
+            values += coef0
+            np.power(values, degree, out=values)
+        elif kernel.name == "rbf":
+            values *= -2.0
+            values += np.add.outer(squares, others)
+            np.maximum(values, 0.0, out=values)
+            values *= -gamma
+            np.exp(values, out=values)
