@@ -21,7 +21,7 @@ from widemargin.estimators.batch_problems import (
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.table import KERNELS
-from widemargin.kernels.wide_rows import are_few
+from widemargin.kernels.wide_rows import are_few, may_suit
 from widemargin.solution import Status
 from widemargin.solvers import auto
 from widemargin.solvers.kernel.batch import (
@@ -405,16 +405,17 @@ def _most_alone(training: Training) -> int:
     long (`benchmarks/kernel/given.py`), of 12,000 1.4 to 2.9, of 15,000 1.0 to 3.1.
     """
     recipe, X = training.recipe, training.rows.in_memory()
-    if recipe.kernel is not None and recipe.kernel.is_precomputed:
+    kernel = recipe.kernel
+    if kernel is not None and kernel.is_precomputed:
         return MOST_ROWS
-    named = recipe.kernel is not None and recipe.kernel.is_named
+    named = kernel is not None and kernel.is_named
     other = recipe.q is not None or recipe.nu is not None or not named
-    if other or not isinstance(X, np.ndarray) or are_few(X):
+    if other or not isinstance(X, np.ndarray) or may_suit(X, kernel):  # type: ignore[arg-type]
         return MOST_ROWS_ALONE
     return min(MOST_ROWS_ALONE, max(LEAST_ALONE, MOST_DENSE // int(X.shape[1])))
 
 
-def share_products(training: Training) -> bool:
+def may_share_products(training: Training) -> bool:
     """Whether products of dense rows, as they are few, may serve all folds.
 
     Not where the rows are far from zero, for their spread: products lose digits there.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.estimators.checks import intercept_of
-from widemargin.estimators.engine_choice import share_products
+from widemargin.estimators.engine_choice import may_share_products
 from widemargin.estimators.fold_scores import judge_folds
 from widemargin.estimators.folds import solve_folds
 from widemargin.estimators.kernel_machines import kernel_recipe
@@ -149,9 +149,8 @@ break_ties, tol, max_iter : as of `LinearSVC`
         points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
         # A callable may look at attributes of the machines that it scores.
         is_free = judge.scale is None and not callable(self.scoring)
-        if points.scores.size < FEW_POINTS or not (
-            is_free and share_products(training)
-        ):
+        pays = is_free and points.scores.size >= FEW_POINTS
+        if not (pays and may_share_products(training)):
             return super()._search(training, judge, machine)
         form, limit = (machine.loss, intercept_of(machine)), training.memory_limit
         recipe = kernel_recipe(Kernel("linear", 1.0), form, "auto", limit)

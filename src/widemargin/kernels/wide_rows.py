@@ -116,15 +116,20 @@ def are_few(X: Any) -> bool:
     return bool(m <= min(n, MOST_ROWS) and n >= LEAST_COLUMNS)
 
 
-def layout_of(X: Any, kernel: Kernel) -> Layout | None:
-    """The layout of rows that suit: few ones, dense, of many columns; of others None.
+def may_suit(X: Any, kernel: Kernel) -> bool:
+    """Whether rows are few, and the kernel a semidefinite function of products."""
+    if kernel.named is None or not kernel.is_psd:
+        return False
+    return kernel.named.sums in ("product", "square") and are_few(X)
 
-    The kernel has to be a function of products, and positive semidefinite; where it is
-    one of distances, |x|^2 + |z|^2 - 2x'z has to keep their digits.
+
+def layout_of(X: Any, kernel: Kernel) -> Layout | None:
+    """The layout of rows that suit; of others None.
+
+    They are not mostly zeros; and where the kernel is one of distances, |x|^2 + |z|^2 -
+    2x'z has to keep their digits.
     """
-    if not (are_few(X) and kernel.is_psd):
-        return None
-    if kernel.named is None or kernel.named.sums not in ("product", "square"):
+    if not may_suit(X, kernel):
         return None
     layout = Layout(kernel.form, X, np.float32)
     keeps_digits = not layout.as_double().by_differences
