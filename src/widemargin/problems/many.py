@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from widemargin import _core
 from widemargin.kernels.grouped import Grouped
@@ -378,11 +377,22 @@ class ManyProblems:
         return out
 
     def weights(self, c: Vector) -> Vector:
-        """Weights of the columns that coefficients c make: (t, n)."""
+        """Weights of the columns that coefficients c make: (t, n).
+
+        Those that were made last are kept: bounds ask for them, and then the answer.
+        """
+        known = vars(self).get("_last")
+        if known is not None and np.array_equal(known[0], c):
+            return np.asarray(known[1])
+        W = self._weights_of(c)
+        vars(self)["_last"] = c.copy(), W
+        return W
+
+    def _weights_of(self, c: Vector) -> Vector:
+        """The same, made anew."""
         if self._have_few_numbers:
-            bounds, shape = np.append(0, self.ends), (len(self.ends), len(self.X))
-            own: Any = sparse.csr_array((c, self.rows, bounds), shape=shape)
-            return np.asarray(own @ self.X)
+            terms = c[:, np.newaxis] * self.X[self.rows]
+            return np.asarray(np.add.reduceat(terms, self.starts))
         W = np.zeros((len(self.ends), self.X.shape[1]))
         for X, k, places in self._of_groups:
             np.add.at(W, k, linalg.rmatvec(X, c[places].T).T)  # some have it twice

@@ -137,3 +137,17 @@ def test_bounds_by_products_of_each_place_are_those_of_groups(monkeypatch):
         margins = problems.y[own] * (X[problems.rows[own]] @ w)
         primal = 0.5 * w @ w + 0.1 * np.maximum(0.0, 1.0 - margins).sum()
         assert proofs[k, 0] == pytest.approx(primal, rel=1e-9)
+
+
+def test_weights_that_are_kept_are_those_of_the_same_numbers():
+    X, group = uneven(seed=4)
+    problems = many(X, group, Kernel("linear", gamma=1.0), groups=PAIRS)
+    problems = dataclasses.replace(problems, X=X)
+    c = np.random.default_rng(0).normal(size=len(problems.y))
+    before = problems.weights(c)
+    assert problems.weights(c.copy()) is before
+    c[problems.starts[1]] += 1.0
+    moved = problems.weights(c) - before
+    expected = np.zeros_like(moved)
+    expected[1] = X[problems.rows[problems.starts[1]]]
+    np.testing.assert_allclose(moved, expected, atol=1e-12)
