@@ -21,7 +21,7 @@ from widemargin.estimators.batch_problems import (
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
 from widemargin.kernels.table import KERNELS
-from widemargin.kernels.wide_rows import are_few, may_suit
+from widemargin.kernels.wide_rows import may_suit
 from widemargin.solution import Status
 from widemargin.solvers import auto
 from widemargin.solvers.kernel.batch import (
@@ -117,10 +117,6 @@ MOST_PACKED = 4_000_000
 # columns without zeros 0.7 and 0.9 times (`benchmarks/core/batch_limit.py`, two
 # threads).
 LEAST_ALONE, MOST_DENSE = 1_000, 1_500_000
-# How large |mean x|^2 may be, as a multiple of the mean |x - mean x|^2, where products
-# of rows serve all folds of `LinearSVCCV` (spectra with an offset, 80 x 700 and 300 x
-# 1,000: 0.1 to 0.2 of the time up to 1e4, 0.1 to 0.6 with 1e5, 2 to 2.7 with 1e7).
-MOST_OFF = 1e4
 
 
 def batched(training: Training, copies: int = 1, may_curve: bool = False) -> list[int]:
@@ -413,20 +409,6 @@ def _most_alone(training: Training) -> int:
     if other or not isinstance(X, np.ndarray) or may_suit(X, kernel):  # type: ignore[arg-type]
         return MOST_ROWS_ALONE
     return min(MOST_ROWS_ALONE, max(LEAST_ALONE, MOST_DENSE // int(X.shape[1])))
-
-
-def may_share_products(training: Training) -> bool:
-    """Whether products of dense rows, as they are few, may serve all folds.
-
-    Not where the rows are far from zero, for their spread: products lose digits there.
-    """
-    rows, solver = training.rows, training.recipe.solver
-    if not (solver in ("auto", NAME) and rows.is_in_memory):
-        return False
-    if not are_few(rows.in_memory()):
-        return False
-    mean, std = rows.moments
-    return float(np.square(mean).sum()) <= MOST_OFF * float(np.square(std).sum())
 
 
 def largest_of(training: Training, copies: int = 1) -> int:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from widemargin.estimators.checks import intercept_of
-from widemargin.estimators.engine_choice import may_share_products
 from widemargin.estimators.fold_scores import judge_folds
 from widemargin.estimators.folds import solve_folds
 from widemargin.estimators.kernel_machines import kernel_recipe
@@ -17,13 +16,18 @@ from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.estimators.selection import grid
 from widemargin.estimators.training import Training
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.wide_rows import are_few
 from widemargin.parameters import Checker
 from widemargin.solution import Status
 from widemargin.solvers.driver.contract import Solver
+from widemargin.solvers.kernel.batch import NAME
 
-# Points that do not pay for the products of all rows (2,000 x 2,000: two take three
-# times as long as one by one).
-FEW_POINTS = 10
+# The least points that pay for the products of all rows (2,000 x 2,000: two take 1.2
+# times as long as one by one, ten 0.26). And how large |mean x|^2 may be, as a multiple
+# of the mean |x - mean x|^2: beyond, products lose digits (spectra with an offset take
+# 0.07 to 0.16 of the time up to 1e4, 0.1 to 0.6 with 1e5, 1.2 to 2.0 with 1e7).
+# `benchmarks/core/wide_rows.py --searches`.
+LEAST_POINTS, MOST_OFF = 10, 1e4
 
 
 class LinearSVCCV(SelectedClassifier):
@@ -149,8 +153,8 @@ break_ties, tol, max_iter : as of `LinearSVC`
         points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
         # A callable may look at attributes of the machines that it scores.
         is_free = judge.scale is None and not callable(self.scoring)
-        pays = is_free and points.scores.size >= FEW_POINTS
-        if not (pays and may_share_products(training)):
+        pays = is_free and points.scores.size >= LEAST_POINTS
+        if not (pays and _may_share_products(training)):
             return super()._search(training, judge, machine)
         form, limit = (machine.loss, intercept_of(machine)), training.memory_limit
         recipe = kernel_recipe(Kernel("linear", 1.0), form, "auto", limit)
@@ -174,3 +178,14 @@ break_ties, tol, max_iter : as of `LinearSVC`
         _, c = points.best()
         self.C_, self.best_score_ = float(self.Cs_[c]), float(points.means[0, c])
         machine.set_params(C=self.C_)
+
+
+def _may_share_products(training: Training) -> bool:
+    """Whether rows are few and dense, not far from zero, and the solver is free."""
+    rows, solver = training.rows, training.recipe.solver
+    if not (solver in ("auto", NAME) and rows.is_in_memory):
+        return False
+    if not are_few(rows.in_memory()):
+        return False
+    mean, std = rows.moments
+    return float(np.square(mean).sum()) <= MOST_OFF * float(np.square(std).sum())
