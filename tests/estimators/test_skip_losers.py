@@ -31,13 +31,15 @@ def both(search, X, y):
     [
         {},
         {"scoring": "balanced_accuracy"},
-        {"solver": "irwls", "Cs": [0.1, 1.0, 10.0]},
+        {"solver": "irwls", "Cs": [0.1, 1.0, 10.0], "cv": 3},
         {"calibrate": "sigmoid"},
     ],
     ids=["at once", "scorer", "in turn", "decisions"],
 )
 def test_the_best_point_is_that_of_the_whole_search(given):
     X, y = digits()
+    if "solver" in given:  # each pair of classes takes a while
+        X, y = X[y < 4], y[y < 4]
     search = SVCCV(gammas=GAMMAS, tol=1e-3, **{"Cs": 6} | given)
     whole, some = both(search, X, y)
     with warnings.catch_warnings():
