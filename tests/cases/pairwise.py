@@ -4,6 +4,7 @@ A fault that hangs on two levels at once (this solver on that loss) is found by 
 of the cover. `make test` runs the cover, `make test-full` all other cases.
 """
 
+import heapq
 import itertools
 
 import pytest
@@ -19,16 +20,17 @@ def cover(cases, strength=2):
     places = list(itertools.combinations(range(len(cases[0])), strength))
     meets = [{(p, *(case[i] for i in p)) for p in places} for case in cases]
     missing, chosen = set().union(*meets), []
-    gains = [len(met) for met in meets]
+    most = [(-len(met), k) for k, met in enumerate(meets)]
+    heapq.heapify(most)
     while missing:
-        best = max(range(len(cases)), key=gains.__getitem__)
+        known, best = most[0]
         gain = len(meets[best] & missing)
-        if gain < gains[best]:  # gains only fall: what was found before is a bound
-            gains[best] = gain
+        if gain < -known:  # gains only fall: what was found before is a bound
+            heapq.heapreplace(most, (-gain, best))
             continue
+        heapq.heappop(most)
         chosen.append(best)
         missing -= meets[best]
-        gains[best] = 0
     return sorted(chosen)
 
 

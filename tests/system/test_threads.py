@@ -161,7 +161,7 @@ def test_vectors_of_many_columns_keep_one_core_busy(call):
 
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         others()
-        assert min(others() for _ in range(3)) < 0.01  # a loop takes all of the rest
+        assert any(others() < 0.01 for _ in range(3))  # a loop takes all of the rest
 
 
 @pytest.mark.skipif(

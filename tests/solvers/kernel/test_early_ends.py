@@ -75,8 +75,9 @@ def at(gap, what):
     return lambda step: what() if step.best_gap < gap else None
 
 
-@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
-@pytest.mark.parametrize("gap", [0.9, 0.5, 0.1])
+@pytest.mark.parametrize(
+    ("gap", "intercept"), [(0.9, "free"), (0.5, "none"), (0.1, "penalized")]
+)
 def test_a_fit_that_ends_early_has_an_exact_certificate(gap, intercept):
     """Bounds of scores that followed were worse than those of zero."""
     problem = problem_of(intercept=intercept)
