@@ -142,6 +142,7 @@ void rows_of_kind(const KernelForm& form, const Strips<Real>& X, const Batch<Rea
 template <typename Real>
 void kernel_rows(const KernelForm& form, const Strips<Real>& X, const Batch<Real>& batch,
                  const Target<Real>& target, std::size_t begin, std::size_t end) {
+  const Tiles tiles(makes_tiles(X, batch, 0), X.n);
   with_kind(form.kind, [&](auto kind) {
     rows_of_kind<Real, decltype(kind)::value>(form, X, batch, target, begin, end);
   });

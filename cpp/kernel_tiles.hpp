@@ -149,6 +149,10 @@ template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::
   }
   const std::size_t rows = left < kTileRows ? left : kTileRows;
   if (X.levels != nullptr) {
+    if (makes_tiles(X, batch, row)) {
+      level_tile<kGroup>(X, strip_number, batch, row, tile);
+      return kGroup;
+    }
     if (rows == kTileRows) {
       level_tile<kTileRows>(X, strip_number, batch, row, tile);
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_rows.hpp"
+#include "level_tiles.hpp"
 #include "vectors.hpp"
 
 namespace widemargin::WIDEMARGIN_SIMD {
@@ -49,6 +50,7 @@ inline bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
 template <std::size_t rows>
 inline void level_sums(const std::uint8_t* strip, const std::int8_t* z, std::size_t n,
                        std::int32_t (*sums)[kStrip]) {
+  if constexpr (rows == kGroup) return level_products_tiles(strip, z, n, sums);
 #if defined(__AVX512BW__) && defined(__x86_64__)
   if (has_vnni()) return level_products_vnni<rows>(strip, z, n, sums);
 #endif
@@ -92,6 +94,13 @@ inline void group_sums(const std::uint8_t* strip, const std::uint8_t* z, const s
         sums[s] += std::int32_t{strip[at * kStrip + s * kLevelsTogether + k]} * z[at + k];
   }
 #endif
+}
+
+// Whether the next kGroup rows of a batch, from `row` on, are made by tiles.
+template <typename Real>
+inline bool makes_tiles(const Strips<Real>& X, const Batch<Real>& batch, std::size_t row) {
+  return X.levels != nullptr && batch.begin == nullptr && batch.count - row >= kGroup &&
+         has_tiles();
 }
 
 // Minus half of the squared distances, as products stand where norms are zero, of a strip from

@@ -90,9 +90,10 @@ def test_levels_are_not_looked_for_where_they_do_not_serve(monkeypatch):
 
 
 @on_every_simd
-@pytest.mark.parametrize("rows", [1, 5, 6, 150])
-def test_values_are_exact(simd, rows):
-    X, gamma = images(), 1e-6
+@pytest.mark.parametrize("rows", [1, 5, 6, 16, 150])
+@pytest.mark.parametrize("n", [35, 50, 64, 200])
+def test_values_are_exact(simd, rows, n):
+    X, gamma = images(n=n), 1e-6
     form = Kernel("rbf", gamma=gamma).form
     layout = Layout(form, X, np.float32)
     levels = levels_of(X, layout, Parts(150))
