@@ -3,8 +3,9 @@
 Where all entries of dense rows are a unit times 0 to 255, distances are sums of
 products of bytes. These are exact, and some processors add up 64 of them at once:
 values of 784 pixels take a quarter of the time of float32, and samples of the memory.
-By tiles, of 16 rows and 16 samples, they take an eighth of it. Others add up 16, of the groups of features that a row has: there it is a fifth where
-two thirds of them are zero.
+By tiles of 16 rows and 16 samples they take an eighth of it. Others add up 16, of the
+groups of features that a row has: there it is a fifth where two thirds of them are
+zero.
 """
 
 from typing import Any
