@@ -147,20 +147,8 @@ template <typename Real, Term kind, std::size_t dense, std::size_t sparse, std::
     group_tile<Real, kind>(X, strip_number, batch.data + row * n, tile);
     return left < kGroup ? left : kGroup;
   }
+  if (X.levels != nullptr) return level_rows(X, strip_number, batch, row, tile);
   const std::size_t rows = left < kTileRows ? left : kTileRows;
-  if (X.levels != nullptr) {
-    if (makes_tiles(X, batch, row)) {
-      level_tile<kGroup>(X, strip_number, batch, row, tile);
-      return kGroup;
-    }
-    if (rows == kTileRows) {
-      level_tile<kTileRows>(X, strip_number, batch, row, tile);
-    } else {
-      for (std::size_t r = 0; r < rows; ++r)
-        level_tile<1>(X, strip_number, batch, row + r, tile + r * kStrip);
-    }
-    return rows;
-  }
   if (X.ones != nullptr) {
     for (std::size_t r = 0; r < rows; ++r) {
       const auto first = batch.begin[row + r];

@@ -5,7 +5,7 @@
 #include "kernel_rows.hpp"
 
 #if defined(__AVX512BW__) && defined(__x86_64__) && defined(__linux__) && \
-    __has_include(<amxint8intrin.h>)
+    (__has_include(<amxint8intrin.h>) || (defined(__clang__) && __clang_major__ >= 19))
 #define WIDEMARGIN_TILES
 #include <immintrin.h>
 #include <sys/syscall.h>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kTileBytes = 64;  // of a row of a tile
 
-// Whether there are tiles. Linux gives a process their room where it asks for it.
+// Whether there are tiles. Linux gives a process their room where it asks for it, and from then on
+// refuses signal stacks that they would not fit in, below some 12 KB.
 inline bool has_tiles() {
   constexpr int ask = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   static const bool found = __builtin_cpu_supports("amx-tile") &&
@@ -56,7 +57,7 @@ class Tiles {
       shapes.row_bytes[6] = static_cast<std::uint16_t>(left);
       shapes.rows[7] = static_cast<std::uint8_t>(left / kLevelsTogether);
     }
-    asm volatile("" ::: "memory");  // compilers do not see what the next one reads
+    asm volatile("" ::"r"(&shapes) : "memory");  // GCC sees a part of what the next one reads
     _tile_loadconfig(&shapes);
   }
   [[gnu::noinline, gnu::target("amx-tile")]] static void end() { _tile_release(); }

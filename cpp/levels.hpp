@@ -50,11 +50,14 @@ inline bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
 template <std::size_t rows>
 inline void level_sums(const std::uint8_t* strip, const std::int8_t* z, std::size_t n,
                        std::int32_t (*sums)[kStrip]) {
-  if constexpr (rows == kGroup) return level_products_tiles(strip, z, n, sums);
+  if constexpr (rows == kGroup) {
+    level_products_tiles(strip, z, n, sums);
+  } else {
 #if defined(__AVX512BW__) && defined(__x86_64__)
-  if (has_vnni()) return level_products_vnni<rows>(strip, z, n, sums);
+    if (has_vnni()) return level_products_vnni<rows>(strip, z, n, sums);
 #endif
-  level_products<rows>(strip, z, n, sums);
+    level_products<rows>(strip, z, n, sums);
+  }
 }
 
 // sums[s] = sum of x_js z_j over the groups of features of a row that are not all zero: images are
@@ -96,7 +99,8 @@ inline void group_sums(const std::uint8_t* strip, const std::uint8_t* z, const s
 #endif
 }
 
-// Whether the next kGroup rows of a batch, from `row` on, are made by tiles.
+// Whether the next kGroup rows of a batch, from `row` on, are made by tiles: where any are, those
+// from 0 on are.
 template <typename Real>
 inline bool makes_tiles(const Strips<Real>& X, const Batch<Real>& batch, std::size_t row) {
   return X.levels != nullptr && batch.begin == nullptr && batch.count - row >= kGroup &&
@@ -130,6 +134,23 @@ inline void level_tile(const Strips<Real>& X, std::size_t strip, const Batch<Rea
       tile[r * kStrip + s] = static_cast<Real>(static_cast<std::int32_t>(apart)) * factor;
     }
   }
+}
+
+// The same of up to kGroup rows: returns how many. With tiles or without them as many, which are
+// then added up together, so that sums have the same bits.
+template <typename Real>
+inline std::size_t level_rows(const Strips<Real>& X, std::size_t strip, const Batch<Real>& batch,
+                              std::size_t row, Real* tile) {
+  if (makes_tiles(X, batch, row)) {
+    level_tile<kGroup>(X, strip, batch, row, tile);
+    return kGroup;
+  }
+  const std::size_t left = batch.count - row, rows = left < kGroup ? left : kGroup;
+  std::size_t r = 0;
+  for (; r + 6 <= rows; r += 6) level_tile<6>(X, strip, batch, row + r, tile + r * kStrip);
+  for (; r + 4 <= rows; r += 4) level_tile<4>(X, strip, batch, row + r, tile + r * kStrip);
+  for (; r < rows; ++r) level_tile<1>(X, strip, batch, row + r, tile + r * kStrip);
+  return rows;
 }
 
 }  // namespace

@@ -2312,6 +2312,13 @@ MUTATIONS = [
         ("tests/kernels/test_levels.py",),
     ),
     Mutation(
+        "samples of levels: rows that are added up in float32",
+        "core_engine.py",
+        "is_grouped = self._all.is_sparse or self._levels is not None",
+        "is_grouped = self._all.is_sparse",
+        ("tests/kernels/test_levels.py",),
+    ),
+    Mutation(
         "wide rows: products with the rows of later parts",
         "wide_rows.py",
         "values[before, part] = values[part, before].T",

@@ -112,15 +112,50 @@ def test_the_largest_distances_fit_in_their_numbers(simd):
     n = padded(MOST_COLUMNS, 4) - 4
     X = np.zeros((2, n))
     X[1] = 255.0
-    levels = Levels(X, 1.0, Parts(2))
+    X = np.tile(X, (9, 1))  # tiles have 16 rows
+    levels = Levels(X, 1.0, Parts(18))
     layout = Layout(Kernel("rbf", gamma=1e-9).form, X, np.float32)
-    samples = LevelSamples(layout, levels, None, Parts(2))
-    batch = LevelBatches(layout, X, levels).take(np.arange(2), samples)
-    out = aligned((2, STRIP), np.float32)
+    samples = LevelSamples(layout, levels, None, Parts(18))
+    batch = LevelBatches(layout, X, levels).take(np.arange(18), samples)
+    out = aligned((18, STRIP), np.float32)
     core = layout.form, samples.core, batch, 0, 1
     _core.kernel_rows(*core, out, None, None, None, simd)
     far = np.exp(-1e-9 * n * 255**2)
-    np.testing.assert_allclose(out[:, :2], [[1.0, far], [far, 1.0]], rtol=1e-6)
+    K = np.tile([[1.0, far], [far, 1.0]], (9, 9))
+    np.testing.assert_allclose(out[:, :18], K, rtol=1e-6)
+
+
+@on_every_simd
+@pytest.mark.parametrize("n", [33, 100, 784])
+def test_a_row_has_the_same_values_in_any_batch(simd, n):
+    X, rows = images(n=n), np.arange(150)
+    layout = Layout(Kernel("rbf", gamma=1e-6).form, X, np.float32)
+    levels = Levels(X, 1.0, Parts(150))
+    samples, makes = LevelSamples(layout, levels, None, Parts(150)), LevelBatches
+
+    def made(J):
+        out = aligned((len(J), padded(150)), np.float32)
+        batch = makes(layout, X, levels).take(J, samples)
+        core = layout.form, samples.core, batch, 0, 3
+        _core.kernel_rows(*core, out, None, None, None, simd)
+        return out
+
+    alone = np.concatenate([made(rows[k : k + 1]) for k in rows])
+    for size in (4, 6, 15, 16, 17, 22, 150):
+        together = [made(rows[k : k + size]) for k in range(0, 150, size)]
+        np.testing.assert_array_equal(np.concatenate(together), alone)
+
+
+def test_sums_in_float32_round_as_often_as_is_said():
+    X = np.tile(images(1, 64), (64, 1))
+    X[:, :2] = 1, 255
+    columns, unit = Columns(as_rows(X), Kernel("rbf", gamma=1e-6)), 2.0**-24
+    assert isinstance(columns._source._samples, LevelSamples)
+    c = np.full(16, 0.9999 * unit)
+    c[0] = 1.0  # all others are lost, one after the other
+    sums = np.zeros(columns.width)
+    columns.add(np.arange(16), c, sums)
+    assert 14.0 * unit < abs(sums[0] - c.sum()) <= columns.roundings * unit
 
 
 def test_columns_are_of_levels_and_their_errors_within_bounds():

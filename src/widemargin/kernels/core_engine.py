@@ -130,7 +130,8 @@ class CoreEngine:
     @property
     def roundings(self) -> int:
         """Roundings of a sum in the dtype: a weight, a product, 8 or 16 rows."""
-        return (GROUP if self._all.is_sparse else TOGETHER) + 2
+        is_grouped = self._all.is_sparse or self._levels is not None
+        return (GROUP if is_grouped else TOGETHER) + 2
 
     def bytes_of(self, rows: Index) -> float:
         """Bytes that these rows take as samples in focus, while they are made."""

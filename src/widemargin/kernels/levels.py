@@ -17,7 +17,15 @@ from scipy import sparse
 from widemargin import _core
 from widemargin.kernels.core_sums import own_sums
 from widemargin.kernels.layout import Layout
-from widemargin.kernels.packed import STRIP, Batches, Parts, Samples, aligned, padded
+from widemargin.kernels.packed import (
+    GROUP,
+    STRIP,
+    Batches,
+    Parts,
+    Samples,
+    aligned,
+    padded,
+)
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import gamma_n, value_bounds
 
@@ -146,6 +154,7 @@ class LevelBatches(Batches):
 
     def __init__(self, layout: Layout, X: Any, levels: Levels) -> None:
         super().__init__(layout, X, np.zeros(X.shape[0], layout.dtype))
+        self.size = max(GROUP, self.size // GROUP * GROUP)  # as many are made at once
         self._levels = levels
 
     def take(self, J: NDArray[np.intp], X: Samples) -> Any:

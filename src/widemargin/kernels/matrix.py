@@ -400,7 +400,7 @@ class Columns:
         """Add K[:, J] c to ``sums``, (width,) in float64; keeps what is dear.
 
         Rows that are kept are read; others are computed and added up as they are made.
-        Sums of up to eight rows in the dtype are added to float64. New rows are kept
+        Sums of up to 8 or 16 rows in the dtype are added to float64. New rows are kept
         where they are likely to be asked for ``again``, (len(J),); None: all may be.
 
         Returns
