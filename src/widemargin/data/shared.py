@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from widemargin.data.blocks import given_up
@@ -174,10 +175,10 @@ class _Meeting:
         return True
 
     def _sweep(self, requests: list[_Request]) -> tuple[Any, ...]:
-        """One read of the data for all requests."""
+        """One read of the data for all requests, silent as solves are."""
         states = [request.state for request in requests]
         calls = [(request.f, request.broadcast) for request in requests]
-        with deadline.until(_latest(requests)):
+        with deadline.until(_latest(requests)), np.errstate(all="ignore"):
             value: tuple[Any, ...] = self._rows.sweep(_together, _bundle(states), calls)
         return value
 

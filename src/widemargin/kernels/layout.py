@@ -71,6 +71,7 @@ class Layout:
     dtype : float32 or float64
     """
 
+    @np.errstate(over="ignore", invalid="ignore")  # rows out of range do not suit
     def __init__(
         self,
         form: CoreKernel,
@@ -168,6 +169,7 @@ class Layout:
         if self.sums == "square":
             self.form = (RBF_BY_DIFFERENCES, *self.form[1:])
 
+    @np.errstate(over="ignore", invalid="ignore")
     def rows(self, Z: Matrix) -> Any:
         """Rows as a batch holds them: dense or CSR, of the dtype, less the center."""
         if self.is_sparse:

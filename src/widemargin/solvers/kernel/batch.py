@@ -297,12 +297,13 @@ def _is_rounding(ends: Ends) -> NDArray[np.bool_]:
 def _from_inside(problems: ManyProblems, k: int, limits: Limits) -> list[Answer]:
     """What interior points find for problem k, in time."""
     try:
-        with deadline.until(limits.deadline):
+        with deadline.until(limits.deadline), np.errstate(all="ignore"):
             return whole_points(problems, k, limits.tol)
     except deadline.OutOfTime:
         return []
 
 
+@np.errstate(invalid="ignore")  # infinite bounds
 def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
     """Which problems have no margin yet, and hardly any is possible: (t,)."""
     if not (problems.may_be_zero and problems.loss.is_bounded) or ends.may_curve:
