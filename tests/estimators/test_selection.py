@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import re
+import time
 
 import numpy as np
 import pytest
@@ -509,6 +510,23 @@ def test_a_time_limit_keeps_what_was_finished(monkeypatch):
         clf.fit(X, y)
     assert clf.gamma_ == 0.01
     assert clf.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_folds_that_took_all_the_time_leave_some_for_the_model(kind, monkeypatch):
+    """It was trained in no time: its predictions were those of the largest class."""
+    X, y = scaled(load_wine)
+    points = kind._points
+
+    def long(*args):
+        found = points(*args)
+        time.sleep(1.0)
+        return found
+
+    monkeypatch.setattr(kind, "_points", long)
+    clf = kind(Cs=[0.1, 1.0], time_limit=1.0).fit(X, y)
+    assert clf.seconds_ > 1.0
+    assert clf.status_ == "solved"
 
 
 def test_without_refit_there_is_no_model():

@@ -58,7 +58,8 @@ class LinearSVCCV(SelectedClassifier):
 break_ties, tol, max_iter : as of `LinearSVC`
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit. The folds end after four fifths of it: points that are not
-        finished then are NaN, and the best of the others is trained.
+        finished then are NaN, and the best of the others is trained. That may take a
+        fifth in any case: what the folds take longer comes on top.
     memory_limit, n_jobs, random_state : as of `LinearSVC`
 
     Attributes

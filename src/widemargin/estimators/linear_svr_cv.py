@@ -35,7 +35,8 @@ class LinearSVRCV(SelectedRegressor):
     loss, intercept, solver, tol, max_iter : as of `LinearSVR`
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit. The folds end after four fifths of it: points that are not
-        finished then are NaN, and the best of the others is trained.
+        finished then are NaN, and the best of the others is trained. That may take a
+        fifth in any case: what the folds take longer comes on top.
     memory_limit, n_jobs, random_state : as of `LinearSVR`
 
     Attributes

@@ -38,7 +38,7 @@ from widemargin.estimators.points import (
     refuse_more_folds,
     share_right,
 )
-from widemargin.estimators.training import MOMENT, Training, Vector
+from widemargin.estimators.training import Training, Vector
 from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer, meant, refused_by
@@ -239,11 +239,16 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         _tell(points, self.tol)
 
     def _refit(self, machine: Any, clock: Clock, fit: Callable[[], Machine]) -> None:
-        """Train the best machine on all rows, with the time that is left."""
+        """Train the best machine on all rows, with the time that is left.
+
+        A fifth of all at least: certificates and scores may have taken longer than the
+        folds were to take, and a machine that is not trained is of no use.
+        """
         if self.refit:
             if self.time_limit is not None:
                 left = self.time_limit - clock.seconds()
-                machine.set_params(time_limit=max(left, MOMENT))
+                least = (1.0 - SEARCH) * self.time_limit
+                machine.set_params(time_limit=max(left, least))
             self.best_estimator_ = fit()
         self.seconds_ = clock.seconds()
 
