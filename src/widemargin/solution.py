@@ -231,6 +231,13 @@ class Certificate:
             return math.inf
         return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
 
+    @property
+    def told_scale(self) -> str:
+        """What a reader of both bounds has to know of the gap, where that is less."""
+        if not max(abs(self.primal), abs(self.dual)) < self.scale:
+            return ""
+        return f"\nThe gap is relative to {self.scale:.3g}: the optimum may be zero."
+
     def widened(self, times: float) -> "Certificate":
         """Bounds that allow so many times more for rounding."""
         more = times * self.rounding
@@ -490,6 +497,7 @@ class Solution:
             f"primal {self.certificate.primal:.10g}  "
             f"dual {self.certificate.dual:.10g}  "
             f"support vectors {vectors}  iterations {self.trace[-1].iteration}"
+            f"{self.certificate.told_scale}"
         )
 
 

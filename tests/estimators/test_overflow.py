@@ -1,5 +1,6 @@
 """Rows near the end of the range of floats: no warning of NumPy's reaches the user."""
 
+import re
 import warnings
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, LinearSVC, OneClassSVM
+from widemargin import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 STORED = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 
@@ -40,3 +41,33 @@ def test_fits_end_without_a_warning_of_floats(machine, m, n, scale, stored):
         warnings.simplefilter("ignore", ConvergenceWarning)  # these may well come
         machine.fit(X, y)
     assert np.isfinite(machine.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("machine", "times", "weight", "said"),
+    [
+        (SVR(C=1e307), 1.0, None, "'y' parameter of SVR.fit must be so small that C"),
+        (NuSVR(C=1e307), 1.0, None, "'y' parameter of NuSVR.fit must be so small"),
+        (LinearSVR(), 1e307, None, "'y' parameter of LinearSVR.fit must be so small"),
+        (LinearSVC(C=1.7e308), None, None, "a finite sum in LinearSVC. Got up to 1.7e"),
+        (NuSVC(), None, 1e308, "'sample_weight' parameter of NuSVC.fit must have a fi"),
+        (OneClassSVM(), None, 1e308, "'sample_weight' parameter of OneClassSVM.fit"),
+        (SVC(C=10.0), None, 1e306, "C times the weights of the rows must have a finit"),
+    ],
+)
+def test_sums_beyond_all_floats_are_refused(machine, times, weight, said):
+    """SVR had a gap of 0; others spoke of arrays, and warned of overflow."""
+    X, y = three_classes(60, 4)
+    y = y if times is None else times * X[:, 0]
+    weights = None if weight is None else np.full(60, weight)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        machine.fit(X, y, sample_weight=weights)
+
+
+def test_a_gap_that_is_relative_to_more_than_the_bounds_says_so():
+    X, _ = three_classes(120, 4)
+    y = 2.0 * X[:, 0] + X[:, 1] ** 2
+    told = "The gap is relative to"
+    assert told not in str(SVR(C=1.0).fit(X, y).solution_)
+    solution = SVR(C=1e14).fit(X, y).solution_
+    assert f"{told} {solution.certificate.scale:.3g}" in str(solution)

@@ -225,6 +225,9 @@ def as_weights(
         row = int(np.argmin(good))
         expected = "be finite" if leaves_out else "be finite and nonnegative"
         check.refuse_part(name, expected, f"{weights[row]} at row {row}")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            check.refuse_part(name, "have a finite sum", f"up to {weights.max():g}")
     return weights
 
 

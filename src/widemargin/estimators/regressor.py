@@ -25,7 +25,7 @@ from widemargin.estimators.functions import fit_function, store_function
 from widemargin.estimators.machine import Machine
 from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.plans import Fit
-from widemargin.estimators.targets import as_target
+from widemargin.estimators.targets import as_target, refuse_overflow
 from widemargin.estimators.training import (
     Recipe,
     Training,
@@ -184,6 +184,7 @@ class Regressor(
         weights = labels.as_weights(check, *given)
         given_weights = None if sample_weight is None else weights
         C = self.C if given_weights is None else weighted(self.C, weights)
+        refuse_overflow(check, target, C, 2 if "squared" in self.loss else 1)
         recipe = self._recipe(rows, given_weights, target)
         one = np.zeros(m, np.int8), C, one_task(), recipe
         with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:

@@ -38,6 +38,16 @@ def as_target(check: Checker, y: Any, m: int) -> Vector:
     return target
 
 
+def refuse_overflow(check: Checker, target: Vector, C: Any, power: int) -> None:
+    """Refuse targets whose losses are beyond all floats where the function is zero."""
+    with np.errstate(over="ignore"):
+        losses = np.abs(target) ** power
+        total = 2.0 * np.sum(np.where(np.isposinf(C), 1.0, C) * losses)
+    if not np.isfinite(total):
+        expected = "be so small that C times its losses at f = 0 has a finite sum"
+        check.refuse_part("y", expected, f"up to {np.abs(target).max():g}")
+
+
 def _numbers(check: Checker, y: NDArray[Any]) -> Vector:
     """Real numbers as float64; what only looks like numbers is refused."""
     if y.dtype.kind not in "biufO":

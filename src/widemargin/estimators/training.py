@@ -232,6 +232,8 @@ def training_of(
     class and the C of each, the tasks, and the recipe.
     """
     rows, index, C, tasks, recipe = problems
+    times = (1 if np.ndim(C) else rows.shape[0]) * (1 if recipe.q is None else 2)
+    _refuse_overflow(estimator, C, times)
     callbacks = Callbacks(estimator, len(tasks), data)
     try:
         yield Training(
@@ -248,3 +250,16 @@ def training_of(
         )
     finally:
         callbacks.close()
+
+
+def _refuse_overflow(estimator: Any, C: Any, times: int) -> None:
+    """Refuse C, each so many times, whose sum is beyond all floats."""
+    if isinstance(C, RowVector) or has_infinity(C):  # looked at there, or a hard margin
+        return
+    with np.errstate(over="ignore"):
+        total = times * np.sum(C, dtype=np.float64)
+    if not np.isfinite(total):
+        raise ValueError(
+            f"C times the weights of the rows must have a finite sum in "
+            f"{type(estimator).__name__}. Got up to {np.max(C):g}."
+        )
