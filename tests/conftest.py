@@ -15,6 +15,7 @@ import hypothesis
 import numpy as np
 import pyarrow.parquet
 import pytest
+from _pytest.runner import runtestprotocol
 from scipy import sparse
 from sklearn.datasets import load_iris
 
@@ -51,6 +52,21 @@ def pytest_collection_finish():
     # The end of Python sees all: what the core made is counted there. Before it, pytest
     # looks for garbage twice, which takes 3 seconds of each process where it sees the cases.
     atexit.register(gc.unfreeze)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Report a test that passes once, not six times.
+
+    pytest-xdist tells that a test begins, is set up, called, torn down, ends, and is
+    complete. 12,000 tests that do nothing take 24 s by two processes, not 38.
+    """
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m "not full"` is asked
