@@ -158,7 +158,7 @@ class Checker:
 
 
 # What `Checker` says, up to what was expected.
-_HEAD = re.compile(r"(The '\w+' parameter) of (\w+) must ")
+_HEAD = re.compile(r"(The '\w+' parameter) of (\w+)((?:\.fit)?) must ")
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def refused_by(owner: str, *others: str) -> Iterator[None]:
         head = _HEAD.match(text := str(error))
         if head is None or head[2] not in others:
             raise
-        said = f"{head[1]} of {owner} must {text[head.end() :]}"
+        said = f"{head[1]} of {owner}{head[3]} must {text[head.end() :]}"
         raise type(error)(said) from None
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, LinearSVC, OneClassSVM
+from widemargin import SVC, SVR, LinearSVC, OneClassSVM
 
 STORED = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 
@@ -40,3 +40,16 @@ def test_fits_end_without_a_warning_of_floats(machine, m, n, scale, stored):
         warnings.simplefilter("ignore", ConvergenceWarning)  # these may well come
         machine.fit(X, y)
     assert np.isfinite(machine.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "machine", [LinearSVC(), SVC(kernel="linear"), SVR(kernel="linear")], ids=str
+)
+@pytest.mark.parametrize("m", [1, 5000])
+def test_rows_with_both_infinities_are_refused_without_a_warning(machine, m):
+    X, y = three_classes(60, 3)
+    rows = np.ones((m, 3))
+    rows[0, :2] = np.inf, -np.inf
+    machine.fit(X, y)
+    with pytest.raises(ValueError, match="must hold finite numbers"):
+        machine.predict(rows)

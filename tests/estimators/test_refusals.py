@@ -26,6 +26,7 @@ from widemargin import (
     OneClassSVM,
     Problem,
     as_rows,
+    open_rows,
 )
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
@@ -37,6 +38,12 @@ def people():
     return pandas.DataFrame(
         {"age": [1.0, 2.0, 3.0, np.nan], "height": [1.0, 2.0, 3.0, 4.0]}
     )
+
+
+@pytest.fixture
+def stored(tmp_path):
+    np.save(tmp_path / "X-0.npy", np.random.default_rng(0).normal(size=(20, 2)))
+    return open_rows(tmp_path)
 
 
 Y = [0, 1, 0, 1]
@@ -184,6 +191,36 @@ def test_a_weight_may_be_infinite():
             machine.fit(np.eye(4), Y)
     with pytest.raises(ValueError, match=r"a float in the range \(0, inf\). Got -1"):
         BudgetSVC(C=-1).fit(np.eye(4), Y)
+
+
+def test_a_sum_of_alpha_needs_a_finite_weight():
+    """It spoke of the mass of a Problem."""
+    message = r"'C' parameter of NuSVR must be a float in the range \(0, inf\). Got inf"
+    with pytest.raises(ValueError, match=message):
+        NuSVR(C=np.inf).fit(np.eye(4), Y)
+
+
+@pytest.mark.parametrize("kind", [NuSVC, SVR, NuSVR, OneClassSVM])
+def test_rows_in_files_need_the_rank_of_the_estimator(kind, stored):
+    """All spoke of SVC."""
+    message = rf"of {kind.__name__}.fit .* in memory .* {kind.__name__}\(rank=...\) takes"
+    with pytest.raises(ValueError, match=message):
+        kind().fit(stored, np.arange(20) % 2)
+    assert kind(rank=15).fit(stored, np.arange(20) % 2).status_ == "solved"
+
+
+@pytest.mark.parametrize("kind", [EnclosingBall, BudgetSVC])
+def test_rows_in_files_have_no_way_without_a_rank(kind, stored):
+    message = rf"of {kind.__name__}.fit must be in memory .* that are not instead\.$"
+    with pytest.raises(ValueError, match=message):
+        kind().fit(stored, np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(("kind", "machine"), [(SVCCV, "SVC"), (SVRCV, "SVR")])
+def test_rows_in_files_in_a_search(kind, machine, stored):
+    message = rf"of {kind.__name__}.fit must .* {machine}\(rank=...\) takes them"
+    with pytest.raises(ValueError, match=message):
+        kind().fit(stored, np.arange(20) % 2)
 
 
 @pytest.mark.parametrize(

@@ -224,9 +224,10 @@ class OneClassSVM(
 
         Parameters
         ----------
-        X : array, sparse matrix or Rows in memory (m, n)
-            float32, float64 and integers are used as they are. For
-            kernel="precomputed" the kernel values of all pairs of rows, (m, m).
+        X : array, sparse matrix or Rows (m, n)
+            float32, float64 and integers are used as they are. Rows of `open_rows`
+            need a rank. For kernel="precomputed" the kernel values of all pairs of
+            rows, (m, m).
         y : None, not used: scikit-learn passes it
         sample_weight : array (m,) of numbers >= 0, or None
 

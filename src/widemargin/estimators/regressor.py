@@ -1,5 +1,6 @@
 """What the regressors share: targets in, a plan carried out, predictions out."""
 
+import dataclasses
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
@@ -191,6 +192,8 @@ class Regressor(
 
     def _store(self, fit: Fit) -> None:
         """Keep the answer, and facts about the training as it was."""
+        solutions = [solution.changed(copies=2) for solution in fit.solutions]
+        fit = dataclasses.replace(fit, solutions=solutions)
         facts = {"loss": self.loss, "C": self.C, "epsilon": float(self.epsilon)}
         store_function(self, fit.solutions, facts)
         self.intercept_ = np.array([self.solution_.b])
