@@ -366,3 +366,38 @@ def test_a_memory_limit_has_a_unit(kind):
         ValueError, match=r"in bytes \(1 << 30 is a GiB\), or None. Got"
     ):
         kind(memory_limit="1G").fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, SVR, SVCCV, BudgetSVC])
+def test_a_forgotten_y_is_told_by_the_estimator(kind):
+    """It was told of the base that has the method."""
+    message = rf"^{kind.__name__}\.fit\(\) missing 1 .* argument: 'y'$"
+    with pytest.raises(TypeError, match=message):
+        kind().fit(np.eye(4))
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, SVC, EnclosingBall, OneClassSVM])
+def test_a_folder_is_no_checkpoint_of_a_small_fit(kind, tmp_path):
+    with pytest.raises(IsADirectoryError, match="expected a file, found a directory"):
+        kind(checkpoint=tmp_path).fit(np.eye(6), np.arange(6) % 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "got"),
+    [
+        ("cba", "'c' as column 0 instead of 'a'"),
+        ("ab", "no column 'c' instead"),
+        ("abcd", "'d' as column 3 instead of no more"),
+        ("ac", "'c' as column 1 instead of 'b'"),
+    ],
+)
+def test_columns_of_rows_are_told_in_one_way(names, got):
+    """Of another number the model spoke, which takes them in any order."""
+    X = np.random.default_rng(0).normal(size=(4, 4))
+
+    def rows(names):
+        return as_rows(pandas.DataFrame(X[:, : len(names)], columns=list(names)))
+
+    fitted = LinearSVC().fit(rows("abc"), Y)
+    with pytest.raises(ValueError, match=rf"in their order\. Got {got}\."):
+        fitted.predict(rows(names))
