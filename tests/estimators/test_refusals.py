@@ -203,7 +203,9 @@ def test_a_sum_of_alpha_needs_a_finite_weight():
 @pytest.mark.parametrize("kind", [NuSVC, SVR, NuSVR, OneClassSVM])
 def test_rows_in_files_need_the_rank_of_the_estimator(kind, stored):
     """All spoke of SVC."""
-    message = rf"of {kind.__name__}.fit .* in memory .* {kind.__name__}\(rank=...\) takes"
+    message = (
+        rf"of {kind.__name__}.fit .* in memory .* {kind.__name__}\(rank=...\) takes"
+    )
     with pytest.raises(ValueError, match=message):
         kind().fit(stored, np.arange(20) % 2)
     assert kind(rank=15).fit(stored, np.arange(20) % 2).status_ == "solved"

@@ -41,7 +41,7 @@ from widemargin.estimators.training import (
 )
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, refused_by
 from widemargin.problems.base import INTERCEPTS, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solutions import Columns, columns_of, first_of
@@ -209,7 +209,12 @@ class Classifier(
         limits, data = limits_of(self), (X, y, sample_weight)
         rows, index, C, recipe = self._read(*data)
         tasks = tasks_of(len(self.classes_), self.multi_class)
-        with training_of(self, limits, data, rows, index, C, tasks, recipe) as training:
+        with (
+            training_of(self, limits, data, rows, index, C, tasks, recipe) as training,
+            refused_by(
+                type(self).__name__, "SVC"
+            ),  # which features of a kernel speak of
+        ):
             return plan(training)
 
     def _read(

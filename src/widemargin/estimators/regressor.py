@@ -35,7 +35,7 @@ from widemargin.estimators.training import (
     training_of,
 )
 from widemargin.models.model import Model
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, refused_by
 from widemargin.problems.base import INTERCEPTS
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers.driver.checkpoint import Checkpoint
@@ -187,7 +187,10 @@ class Regressor(
         C = self.C if given_weights is None else weighted(self.C, weights)
         recipe = self._recipe(rows, given_weights, target)
         one = np.zeros(m, np.int8), C, one_task(), recipe
-        with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
+        with (
+            training_of(self, limits, (X, y, sample_weight), rows, *one) as training,
+            refused_by(owner, "SVC"),  # which features of a kernel speak of
+        ):
             return plan(training, target)
 
     def _store(self, fit: Fit) -> None:
