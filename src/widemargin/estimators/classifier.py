@@ -206,14 +206,13 @@ class Classifier(
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
-        limits, data = limits_of(self), (X, y, sample_weight)
+        owner, limits = type(self).__name__, limits_of(self)
+        data = X, y, sample_weight
         rows, index, C, recipe = self._read(*data)
         tasks = tasks_of(len(self.classes_), self.multi_class)
         with (
             training_of(self, limits, data, rows, index, C, tasks, recipe) as training,
-            refused_by(
-                type(self).__name__, "SVC"
-            ),  # which features of a kernel speak of
+            refused_by(owner, "SVC"),  # which features of a kernel speak of
         ):
             return plan(training)
 
