@@ -307,7 +307,7 @@ def test_a_scorer_that_needs_more_is_refused():
 def test_a_scorer_of_two_classes_is_refused_for_more(kind):
     """scikit-learn's error spoke of 'multi_class', which is a parameter here too."""
     X, y = scaled(load_wine)
-    message = "'scoring' parameter must .* of 3 classes .* multi_class must be in"
+    message = r"'scoring' parameter must .* of 3 classes\): multi_class must be in"
     with pytest.raises(ValueError, match=message) as error:
         kind(Cs=1, scoring="roc_auc").fit(X, y)
     assert "'f1_macro'" in str(error.value)

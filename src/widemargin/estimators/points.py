@@ -246,11 +246,10 @@ class Judge:
             c = len(np.unique(self.y))
             of = f" of {c} classes"
             if c > 2:
-                hint = " 'balanced_accuracy' and 'f1_macro' are scores of any number."
+                hint = " 'balanced_accuracy' and 'f1_macro' take any number of classes."
         return (
-            "The 'scoring' parameter must be a score that these data have. Of the "
-            f"{len(test):,} rows{of} that fold {fold} holds out it says instead: "
-            f"{str(error).rstrip('.')}.{hint}"
+            f"The 'scoring' parameter must suit the data. Its scorer says of fold {fold} "
+            f"({len(test):,} rows{of}): {str(error).rstrip('.')}.{hint}"
         )
 
 
