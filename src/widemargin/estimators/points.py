@@ -248,8 +248,8 @@ class Judge:
             if c > 2:
                 hint = " 'balanced_accuracy' and 'f1_macro' take any number of classes."
         return (
-            f"The 'scoring' parameter must suit the data. Its scorer says of fold {fold} "
-            f"({len(test):,} rows{of}): {str(error).rstrip('.')}.{hint}"
+            "The 'scoring' parameter must suit the data. Its scorer says of fold "
+            f"{fold} ({len(test):,} rows{of}): {str(error).rstrip('.')}.{hint}"
         )
 
 
