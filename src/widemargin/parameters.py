@@ -15,6 +15,14 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def is_positive(value: Any, most: float = math.inf) -> bool:
+    """Whether a value is a finite number in (0, most]; True and False are none."""
+    if type(value) is float and 0.0 < value <= most and value < math.inf:
+        return True  # without a look at abstract classes, which takes longer
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return bool(number and 0 < value <= most and math.isfinite(value))
+
+
 def meant(word: str, known: Iterable[str]) -> str:
     """The known word that is most like one, or means the same; "" where none does."""
     words, low = list(known), word.lower()
@@ -111,10 +119,7 @@ class Checker:
         """
         if optional and value is None:
             return
-        if type(value) is float and 0.0 < value <= most and value < math.inf:
-            return  # without a look at abstract classes, which takes longer
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        if not (number and 0 < value <= most and math.isfinite(value)):
+        if not is_positive(value, most):
             end = "inf)" if most == math.inf else f"{most:g}]"
             words = f"a float in the range (0, {end}" + _or_none(optional)
             self.refuse(name, expected or words, value)
@@ -158,7 +163,7 @@ class Checker:
 
 
 # What `Checker` says, up to what was expected.
-_HEAD = re.compile(r"(The '\w+' parameter) of (\w+) must ")
+_HEAD = re.compile(r"(The '\w+' parameter) of (\w+)((?:\.fit)?) must ")
 
 
 @contextmanager
@@ -170,7 +175,7 @@ def refused_by(owner: str, *others: str) -> Iterator[None]:
         head = _HEAD.match(text := str(error))
         if head is None or head[2] not in others:
             raise
-        said = f"{head[1]} of {owner} must {text[head.end() :]}"
+        said = f"{head[1]} of {owner}{head[3]} must {text[head.end() :]}"
         raise type(error)(said) from None
 
 

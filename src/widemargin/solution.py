@@ -370,6 +370,9 @@ class Solution:
         ``iterations``, the sums of ``primal``, ``dual`` and ``seconds``, which
         ``solvers``, and the ``message`` of the worst one where not all are solved, and
         whether all are convex (``is_convex``). `str` and notebooks then speak of all.
+    copies : int
+        How often a row of the data is one of the problem: 2 in a fit of a regression,
+        whose dual variables of a row are ``alpha[i]`` and ``alpha[m + i]``.
     """
 
     alpha: Vector
@@ -387,6 +390,7 @@ class Solution:
     at_bound: int | None = None
     rho: float = 0.0
     together: dict[str, Any] | None = None
+    copies: int = 1
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "status" in vars(self):
@@ -414,6 +418,18 @@ class Solution:
         bare = object.__new__(type(self))
         vars(bare).update(state)
         return bare
+
+    @property
+    def n_support(self) -> int:
+        """How many rows of the data are support vectors.
+
+        In a regression those whose two dual variables differ: equal ones cancel.
+        """
+        alpha = self.alpha
+        if self.copies == 2:
+            first, second = np.split(alpha, 2)
+            return int(np.count_nonzero(first != second))
+        return int(np.count_nonzero(alpha))
 
     @property
     def is_convex(self) -> bool:
@@ -469,7 +485,7 @@ class Solution:
     def _facts(self) -> list[list[str]]:
         """Lines of a table on one problem."""
         known = hasattr(self, "alpha")
-        vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
+        vectors = f"{self.n_support:,}" if known else "not stored"
         return [
             ["certificate", ""],
             ["status", self.status.value],
@@ -489,7 +505,7 @@ class Solution:
         if not self.is_convex:
             head = f"{_NO_PROOF} a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
         known = hasattr(self, "alpha")
-        vectors = f"{np.count_nonzero(self.alpha):,}" if known else "not stored"
+        vectors = f"{self.n_support:,}" if known else "not stored"
         if self.at_bound is not None:
             vectors += f" ({self.at_bound:,} at the bound)"
         return (

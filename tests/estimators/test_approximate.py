@@ -19,7 +19,7 @@ from tests.cases.approximate import (  # noqa: F401
 )
 from tests.cases.kernel_reference import objectives
 from tests.cases.pairwise import checks_by_turns
-from widemargin import SVC, LinearSVC, open_rows
+from widemargin import SVC, SVR, LinearSVC, NuSVC, open_rows
 from widemargin.estimators.low_rank import approximate
 from widemargin.estimators.plans import advised
 from widemargin.features.methods import feature_map
@@ -362,6 +362,12 @@ def test_what_a_map_cannot_do_is_told_of_the_parameters_of_svc(
         words = "'X' .* of SVC.fit must be in memory for approximation='eigen'. Got r"
         with pytest.raises(ValueError, match=words):
             svc.set_params(kernel="rbf").fit(open_rows(tmp_path / "X.npy"), y)
+        for kind in (SVR, NuSVC):
+            words = f"'X' .* of {kind.__name__}.fit must be in memory for approx"
+            with pytest.raises(ValueError, match=words):
+                kind(rank=5, approximation="eigen").fit(
+                    open_rows(tmp_path / "X.npy"), y
+                )
 
 
 def stated_objectives(clf, X, y):

@@ -71,3 +71,16 @@ def test_a_gap_that_is_relative_to_more_than_the_bounds_says_so():
     assert told not in str(SVR(C=1.0).fit(X, y).solution_)
     solution = SVR(C=1e14).fit(X, y).solution_
     assert f"{told} {solution.certificate.scale:.3g}" in str(solution)
+
+
+@pytest.mark.parametrize(
+    "machine", [LinearSVC(), SVC(kernel="linear"), SVR(kernel="linear")], ids=str
+)
+@pytest.mark.parametrize("m", [1, 5000])
+def test_rows_with_both_infinities_are_refused_without_a_warning(machine, m):
+    X, y = three_classes(60, 3)
+    rows = np.ones((m, 3))
+    rows[0, :2] = np.inf, -np.inf
+    machine.fit(X, y)
+    with pytest.raises(ValueError, match="must hold finite numbers"):
+        machine.predict(rows)

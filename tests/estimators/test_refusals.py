@@ -26,6 +26,7 @@ from widemargin import (
     OneClassSVM,
     Problem,
     as_rows,
+    open_rows,
 )
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
@@ -37,6 +38,12 @@ def people():
     return pandas.DataFrame(
         {"age": [1.0, 2.0, 3.0, np.nan], "height": [1.0, 2.0, 3.0, 4.0]}
     )
+
+
+@pytest.fixture
+def stored(tmp_path):
+    np.save(tmp_path / "X-0.npy", np.random.default_rng(0).normal(size=(20, 2)))
+    return open_rows(tmp_path)
 
 
 Y = [0, 1, 0, 1]
@@ -186,6 +193,38 @@ def test_a_weight_may_be_infinite():
         BudgetSVC(C=-1).fit(np.eye(4), Y)
 
 
+def test_a_sum_of_alpha_needs_a_finite_weight():
+    """It spoke of the mass of a Problem."""
+    message = r"'C' parameter of NuSVR must be a float in the range \(0, inf\). Got inf"
+    with pytest.raises(ValueError, match=message):
+        NuSVR(C=np.inf).fit(np.eye(4), Y)
+
+
+@pytest.mark.parametrize("kind", [NuSVC, SVR, NuSVR, OneClassSVM])
+def test_rows_in_files_need_the_rank_of_the_estimator(kind, stored):
+    """All spoke of SVC."""
+    message = (
+        rf"of {kind.__name__}.fit .* in memory .* {kind.__name__}\(rank=...\) takes"
+    )
+    with pytest.raises(ValueError, match=message):
+        kind().fit(stored, np.arange(20) % 2)
+    assert kind(rank=15).fit(stored, np.arange(20) % 2).status_ == "solved"
+
+
+@pytest.mark.parametrize("kind", [EnclosingBall, BudgetSVC])
+def test_rows_in_files_have_no_way_without_a_rank(kind, stored):
+    message = rf"of {kind.__name__}.fit must be in memory .* that are not instead\.$"
+    with pytest.raises(ValueError, match=message):
+        kind().fit(stored, np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(("kind", "machine"), [(SVCCV, "SVC"), (SVRCV, "SVR")])
+def test_rows_in_files_in_a_search(kind, machine, stored):
+    message = rf"of {kind.__name__}.fit must .* {machine}\(rank=...\) takes them"
+    with pytest.raises(ValueError, match=message):
+        kind().fit(stored, np.arange(20) % 2)
+
+
 @pytest.mark.parametrize(
     "machine", [SVR(), NuSVR(), LinearSVR(), SVR(kernel="linear")], ids=str
 )
@@ -329,3 +368,38 @@ def test_a_memory_limit_has_a_unit(kind):
         ValueError, match=r"in bytes \(1 << 30 is a GiB\), or None. Got"
     ):
         kind(memory_limit="1G").fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, SVR, SVCCV, BudgetSVC])
+def test_a_forgotten_y_is_told_by_the_estimator(kind):
+    """It was told of the base that has the method."""
+    message = rf"^{kind.__name__}\.fit\(\) missing 1 .* argument: 'y'$"
+    with pytest.raises(TypeError, match=message):
+        kind().fit(np.eye(4))
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, SVC, EnclosingBall, OneClassSVM])
+def test_a_folder_is_no_checkpoint_of_a_small_fit(kind, tmp_path):
+    with pytest.raises(IsADirectoryError, match="expected a file, found a directory"):
+        kind(checkpoint=tmp_path).fit(np.eye(6), np.arange(6) % 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "got"),
+    [
+        ("cba", "'c' as column 0 instead of 'a'"),
+        ("ab", "no column 'c' instead"),
+        ("abcd", "'d' as column 3 instead of no more"),
+        ("ac", "'c' as column 1 instead of 'b'"),
+    ],
+)
+def test_columns_of_rows_are_told_in_one_way(names, got):
+    """Of another number the model spoke, which takes them in any order."""
+    X = np.random.default_rng(0).normal(size=(4, 4))
+
+    def rows(names):
+        return as_rows(pandas.DataFrame(X[:, : len(names)], columns=list(names)))
+
+    fitted = LinearSVC().fit(rows("abc"), Y)
+    with pytest.raises(ValueError, match=rf"in their order\. Got {got}\."):
+        fitted.predict(rows(names))

@@ -168,7 +168,8 @@ def test_sparse_rows_with_a_kernel():
 def test_a_kernel_needs_rows_in_memory(tmp_path):
     np.save(tmp_path / "X-0.npy", X)
     rows = open_rows(tmp_path)
-    with pytest.raises(ValueError, match="A kernel needs the rows in memory"):
+    message = r"'X' parameter of SVR.fit must be in memory .* SVR\(rank=...\) takes"
+    with pytest.raises(ValueError, match=message):
         SVR().fit(rows, TARGET)
     assert SVR(rank=50, gamma=0.2).fit(rows, TARGET).status_ == "solved"
 

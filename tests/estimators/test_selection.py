@@ -304,6 +304,19 @@ def test_a_scorer_that_needs_more_is_refused():
         SVCCV(Cs=1, scoring=lambda model, X, y: "good").fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_scorer_of_two_classes_is_refused_for_more(kind):
+    """scikit-learn's error spoke of 'multi_class', which is a parameter here too."""
+    X, y = scaled(load_wine)
+    message = r"'scoring' parameter must .* of 3 classes\): multi_class must be in"
+    with pytest.raises(ValueError, match=message) as error:
+        kind(Cs=1, scoring="roc_auc").fit(X, y)
+    assert "'f1_macro'" in str(error.value)
+    assert isinstance(error.value.__cause__, ValueError)
+    for other in ("balanced_accuracy", "f1_macro"):
+        assert kind(Cs=1, scoring=other).fit(X, y).best_score_ > 0.9
+
+
 @pytest.mark.parametrize("estimator", [SVCCV(Cs=[1, 10]), LinearSVCCV(Cs=[1, 10])])
 def test_weights_count_in_training_and_in_scores(estimator):
     X, y = scaled(load_breast_cancer, 300)
@@ -544,10 +557,14 @@ def test_without_refit_there_is_no_model():
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"Cs": 0}, "'Cs' parameter of {} must be an int in the range [1, inf)"),
+        (
+            {"Cs": 0},
+            "'Cs' parameter of {} must be an int in the range [1, inf), or a list of "
+            "floats in the range (0, inf). Got 0",
+        ),
         ({"Cs": "many"}, "'Cs' parameter of {} must be an int >= 1 or a list"),
         ({"Cs": []}, "'Cs' parameter of {} must hold a number"),
-        ({"Cs": [1.0, -1.0]}, "'Cs' parameter of {} must be a float in the range (0"),
+        ({"Cs": [1.0, -1.0]}, "'Cs' parameter of {} must hold floats in the range (0"),
         ({"tol": 0.0}, "'tol' parameter of {} must be a float in the range (0, 1]"),
         ({"loss": "log"}, "'loss' parameter of {} must be one of"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, LinearSVC, NuSVC
+from widemargin import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from widemargin.solution import Solution, Status
 from widemargin.solutions import Solutions, columns_of, dual_variables, first_of
 
@@ -142,3 +142,20 @@ def test_pairs_without_a_margin_are_not_divided():
     assert machine.intercept_[0] == own.b
     k = ended.index(Status.SOLVED)
     assert machine.intercept_[k] == machine.solutions_[k].b / machine.solutions_[k].rho
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        LinearSVR(epsilon=0.0, solver="interior_point"),
+        LinearSVR(epsilon=0.0, solver="augmented_lagrangian"),
+        SVR(epsilon=0.0),
+    ],
+    ids=str,
+)
+def test_a_regression_has_no_more_support_vectors_than_rows(machine):
+    """Both rows of the problem for a row of the data were counted."""
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    machine.fit(X, 2.0 * X[:, 0])
+    assert f"support vectors {len(machine.support_)} (" in str(machine.solution_)
+    assert machine.solution_.n_support == len(machine.support_) <= 400

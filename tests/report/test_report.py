@@ -535,6 +535,15 @@ def test_refuses_what_does_not_fit(binary, tmp_path):
         write_report(path, estimator, X, y, test=(X[:2], y))
     with pytest.raises(ValueError, match="y must hold the classes .* Got 2 instead"):
         write_report(path, estimator, X, np.full(300, 2).tolist())
+    with pytest.raises(
+        ValueError, match="'y' parameter of write_report must hold .* Got None instead"
+    ):
+        write_report(path, estimator, X)
+    for test in (X, (X,), (X, y, y), (X, None)):
+        with pytest.raises(
+            ValueError, match=r"'test' parameter of write_report must be a pair \(X, y"
+        ):
+            write_report(path, estimator, X, y, test=test)
     with pytest.raises(ValueError, match="X has 4 features"):
         write_report(path, estimator, X[:, 1:], y)
     assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 import datetime as dt
 import functools
 import inspect
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -288,16 +289,20 @@ def _keep_columns(estimator: Any, rows: Rows) -> None:
 
 
 def _check_columns(estimator: Any, rows: Rows) -> None:
-    """Refuse rows with other names; the model refuses another number of columns."""
+    """Refuse rows with other names; the model refuses another number without names."""
     known = getattr(estimator, "feature_names_in_", None)
-    if known is None or rows.names is None or len(known) != rows.shape[1]:
+    if known is None or rows.names is None:
         return
-    for j, (name, found) in enumerate(zip(known, rows.names, strict=True)):
-        if name != found:
-            raise ValueError(
-                "X must have the columns of the training data, in their order. "
-                f"Got {found!r} as column {j} instead of {name!r}."
-            )
+    for j, (name, found) in enumerate(itertools.zip_longest(known, rows.names)):
+        if name == found:
+            continue
+        got = f"no column {name!r} instead"
+        if found is not None:
+            expected = "no more" if name is None else repr(name)
+            got = f"{found!r} as column {j} instead of {expected}"
+        raise ValueError(
+            f"X must have the columns of the training data, in their order. Got {got}."
+        )
 
 
 @contextmanager

@@ -134,18 +134,30 @@ def _advising(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _naming(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """A `fit` that names its own class where it has no such keyword."""
+    """A `fit` that names its own class where a keyword is unknown or missing."""
     known = inspect.signature(fit).parameters
-    if any(one.kind is one.VAR_KEYWORD for one in known.values()):
-        return fit
+    takes_all = any(one.kind is one.VAR_KEYWORD for one in known.values())
+    required = [
+        name
+        for name, one in known.items()
+        if name != "self"
+        and one.kind is one.POSITIONAL_OR_KEYWORD
+        and one.default is one.empty
+    ]
 
     @functools.wraps(fit)
     def naming(self: Any, *args: Any, **given: Any) -> Any:
+        owner = type(self).__name__
         for name in given:
-            if name not in known:
-                owner, its = type(self).__name__, _names(type(self))
-                hint = f": write {owner}({name}=...).fit(...)" * (name in its)
+            if not takes_all and name not in known:
+                hint = f": write {owner}({name}=...).fit(...)"
+                hint *= name in _names(type(self))
                 raise TypeError(f"{owner}.fit has no argument {name!r}{hint}.")
+        missing = [name for name in required[len(args) :] if name not in given]
+        if missing:  # in Python's words, which name the class that has the method
+            said = f"missing {len(missing)} required positional argument"
+            said += f"{'s' * (len(missing) > 1)}: {' and '.join(map(repr, missing))}"
+            raise TypeError(f"{owner}.fit() {said}")
         return fit(self, *args, **given)
 
     return naming

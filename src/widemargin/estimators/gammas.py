@@ -30,7 +30,7 @@ def check_gammas(check: Checker, estimator: Any) -> None:
         expected = f"be None with kernel={estimator.kernel!r}"
         check.refuse_part("gammas", expected, repr(gammas))
     if is_integer(gammas):
-        check.count("gammas", gammas)
+        check.count("gammas", gammas, ", a list of numbers > 0 or names, or None")
         return
     if isinstance(gammas, str) or np.ndim(gammas) != 1:
         expected = "an int >= 1, a list of numbers > 0 or names, or None"

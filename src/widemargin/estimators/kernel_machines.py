@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import objects
+from widemargin.estimators.checks import is_pairwise
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit
@@ -69,6 +70,7 @@ def check_kernel_of(check: Checker, estimator: Any) -> None:
 def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     """Set ``kernel_`` and ``gamma_`` for rows, which may have weights."""
     m, n = rows.shape
+    _refuse_stored(estimator, rows)
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     name = "precomputed" if objects.were_fitted(estimator) else estimator.kernel
     kernel = Kernel(name, estimator.gamma, estimator.degree, estimator.coef0)
@@ -81,6 +83,23 @@ def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     estimator.kernel_ = kernel = kernel.resolved(rows, weights)
     estimator.gamma_ = float(kernel.gamma)
     return kernel
+
+
+def _refuse_stored(estimator: Any, rows: Rows) -> None:
+    """Refuse rows in files where kernel values of all pairs are needed.
+
+    They are not where there is a rank, or where linear solvers do it.
+    """
+    has_rank = getattr(estimator, "rank", None) is not None
+    is_linear = not getattr(estimator, "_has_kernel_solver", True)
+    if has_rank or is_linear or rows.in_memory() is not None:
+        return
+    owner, hint = type(estimator).__name__, ""
+    if hasattr(estimator, "rank") and not is_pairwise(estimator):
+        hint = f" {owner}(rank=...) takes them."
+    expected = "be in memory for a kernel, as a dense or CSR matrix"
+    check = Checker(f"{owner}.fit")
+    check.refuse_part("X", expected, "rows that are not", hint)
 
 
 def kernel_recipe(

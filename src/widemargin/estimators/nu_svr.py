@@ -127,6 +127,7 @@ class NuSVR(SVR):
 
     # What `SVR` has beside nu.
     epsilon, loss, intercept = 0.0, "epsilon_insensitive", "free"
+    _takes_infinity = False  # the sum of alpha is a share of C
 
     def __init__(
         self,

@@ -231,11 +231,26 @@ class Judge:
             if (said := _asked_too_much(error, model)) is None:
                 raise
             raise AttributeError(said) from None
+        except ValueError as error:  # scikit-learn's speaks of the scorer's parameters
+            raise ValueError(self._unsuited(error, model, fold)) from error
         if not isinstance(found, Real):
             raise ValueError(
                 f"The 'scoring' parameter must give one number. Got {found!r} instead."
             )
         return checked_score(found, fold, len(test))
+
+    def _unsuited(self, error: ValueError, model: Any, fold: int) -> str:
+        """What to say of a scorer that does not take the rows that a fold holds out."""
+        test, of, hint = self.folds[fold][1], "", ""
+        if hasattr(model, "decision_function"):
+            c = len(np.unique(self.y))
+            of = f" of {c} classes"
+            if c > 2:
+                hint = " 'balanced_accuracy' and 'f1_macro' take any number of classes."
+        return (
+            "The 'scoring' parameter must suit the data. Its scorer says of fold "
+            f"{fold} ({len(test):,} rows{of}): {str(error).rstrip('.')}.{hint}"
+        )
 
 
 def _asked_too_much(error: AttributeError, model: Any) -> str | None:

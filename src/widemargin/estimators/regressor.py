@@ -1,5 +1,6 @@
 """What the regressors share: targets in, a plan carried out, predictions out."""
 
+import dataclasses
 import functools
 from abc import abstractmethod
 from collections.abc import Callable
@@ -34,7 +35,7 @@ from widemargin.estimators.training import (
     training_of,
 )
 from widemargin.models.model import Model
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, refused_by
 from widemargin.problems.base import INTERCEPTS
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers.driver.checkpoint import Checkpoint
@@ -187,11 +188,16 @@ class Regressor(
         refuse_overflow(check, target, C, 2 if "squared" in self.loss else 1)
         recipe = self._recipe(rows, given_weights, target)
         one = np.zeros(m, np.int8), C, one_task(), recipe
-        with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
+        with (
+            training_of(self, limits, (X, y, sample_weight), rows, *one) as training,
+            refused_by(owner, "SVC"),  # which features of a kernel speak of
+        ):
             return plan(training, target)
 
     def _store(self, fit: Fit) -> None:
         """Keep the answer, and facts about the training as it was."""
+        solutions = [solution.changed(copies=2) for solution in fit.solutions]
+        fit = dataclasses.replace(fit, solutions=solutions)
         facts = {"loss": self.loss, "C": self.C, "epsilon": float(self.epsilon)}
         store_function(self, fit.solutions, facts)
         self.intercept_ = np.array([self.solution_.b])

@@ -114,7 +114,7 @@ class Columns:
         if X is None:
             raise ValueError(
                 "A kernel needs the rows in memory, as a dense or CSR matrix. Got rows "
-                "that are not: SVC(rank=...) takes them."
+                "that are not."
             )
         if kernel.is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(

@@ -554,8 +554,9 @@ def _score(
     block: Any, part: RowState, W: Vector, b: Vector, scheme: str, c: int
 ) -> int:
     """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
-    values = linalg.matvec(block, W) + b
-    scores = part.scores = by_class(values, scheme, c)
+    with np.errstate(invalid="ignore", over="ignore"):  # what is returned tells of it
+        values = linalg.matvec(block, W) + b
+        scores = part.scores = by_class(values, scheme, c)
     return int(not np.isfinite(scores).all())
 
 

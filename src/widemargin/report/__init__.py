@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.features.scaling import ROUNDING, uneven
 from widemargin.losses.norms import LossNorm
 from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
+from widemargin.parameters import Checker
 from widemargin.report import certificates, html, outliers, regression, weights
 from widemargin.report.run import (
     SAMPLE,
@@ -102,6 +104,7 @@ def write_report(
     """
     check_matplotlib()
     check_estimator(estimator)
+    _check_data(estimator.model_, X, y, test)
     run: Any = _begin(estimator.model_)(estimator, X, y, test)
     largest = ""
     if run.model.has_weights:
@@ -146,6 +149,23 @@ def check_matplotlib() -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise missing_extra("a report", "plot") from None
+
+
+def _check_data(model: Model, X: Any, y: Any, test: Any) -> None:
+    """Refuse labels or targets that were forgotten, and a test that is no pair."""
+    check = Checker("write_report")
+    has_labels = model.scheme != ONE_CLASS
+    if y is None and has_labels:
+        expected = f"hold a label or target for each of {as_rows(X).shape[0]:,} rows"
+        check.refuse_part("y", expected, "None")
+    if test is None:
+        return
+    if not (isinstance(test, tuple | list) and len(test) == 2):
+        found = f"{len(test)} of them" if isinstance(test, tuple | list) else ""
+        found = found or f"one {type(test).__name__}"
+        check.refuse_part("test", "be a pair (X, y) or None", found)
+    if test[1] is None and has_labels:
+        check.refuse_part("test", "be a pair (X, y) or None", "None as its y")
 
 
 def _begin(model: Model) -> Callable[..., Any]:

@@ -58,7 +58,7 @@ def _proof(solution: Solution, digits: int) -> dict[str, str]:
         "iterations": f"{last.iteration:,}",
         "sweeps": f"{last.sweeps:,}",
         "time of the solver": html.seconds(solution.seconds),
-        "support vectors": f"{np.count_nonzero(solution.alpha):,}",
+        "support vectors": f"{solution.n_support:,}",
     }
 
 
@@ -82,10 +82,7 @@ def _summary(run: Any) -> str:
     figures = {
         "relative gap": ([s.certificate.relative_gap for s in run.solutions], ".1e"),
         "iterations": ([s.trace[-1].iteration for s in run.solutions], ",.0f"),
-        "support vectors": (
-            [np.count_nonzero(s.alpha) for s in run.solutions],
-            ",.0f",
-        ),
+        "support vectors": ([s.n_support for s in run.solutions], ",.0f"),
     }
     rows = [
         [name, *_spread(numbers, form), run.problems[int(np.argmax(numbers))]]
@@ -107,7 +104,7 @@ def _map(run: Any) -> str:
     if not run.model.is_paired or c > _CLASSES:
         return ""
     counts = np.zeros((c, c), dtype=np.intp)
-    counts[np.triu_indices(c, 1)] = [np.count_nonzero(s.alpha) for s in run.solutions]
+    counts[np.triu_indices(c, 1)] = [s.n_support for s in run.solutions]
     counts += counts.T
     caption = (
         "Support vectors of each pair of classes: the darker a cell, the harder the "

@@ -72,12 +72,20 @@ class Checkpoint:  # numpydoc ignore=PR02
 
     @classmethod
     def of(cls, given: Any, owner: str) -> "Checkpoint | None":
-        """What the 'checkpoint' parameter of an owner says."""
+        """What the 'checkpoint' parameter of an owner says.
+
+        Raises
+        ------
+        OSError or ValueError
+            No file can be written there: also where a fit is too small to save any.
+        """
         if isinstance(given, str | os.PathLike):
-            return cls(given)
+            given = cls(given)
         if not (given is None or isinstance(given, Checkpoint)):
             expected = "a path, a Checkpoint or None"
             Checker(owner).refuse("checkpoint", expected, given)
+        if given is not None:
+            check_outputs([given.path], [])
         return given
 
     def part(self, number: int) -> "Checkpoint":
