@@ -434,7 +434,7 @@ def test_bad_rows_are_refused(method):
     bad[7, 1] = np.nan
     with pytest.raises(ValueError, match="Got NaN at row 7, column 1"):
         feature_map(bad, kernel, method, rank)
-    z = feature_map(X, kernel, method, rank)
+    z = feature_map(X, kernel, method, rank, random_state=0)  # of rank 2 or more
     with pytest.raises(ValueError, match="Got NaN at row 7, column 1"):
         z.transform(bad)
     words = "'X' parameter of FeatureMap.transform must have 3 columns. Got 2"

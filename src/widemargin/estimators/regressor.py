@@ -34,6 +34,7 @@ from widemargin.estimators.training import (
     limits_of,
     training_of,
 )
+from widemargin.losses.pointwise import LOSSES as POINTWISE
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, refused_by
 from widemargin.problems.base import INTERCEPTS
@@ -185,7 +186,7 @@ class Regressor(
         weights = labels.as_weights(check, *given)
         given_weights = None if sample_weight is None else weights
         C = self.C if given_weights is None else weighted(self.C, weights)
-        refuse_overflow(check, target, C, 2 if "squared" in self.loss else 1)
+        refuse_overflow(check, target, C, POINTWISE[loss_name(self)])
         recipe = self._recipe(rows, given_weights, target)
         one = np.zeros(m, np.int8), C, one_task(), recipe
         with (

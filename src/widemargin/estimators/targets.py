@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.parameters import Checker
 
 Vector = NDArray[np.float64]
@@ -38,11 +39,13 @@ def as_target(check: Checker, y: Any, m: int) -> Vector:
     return target
 
 
-def refuse_overflow(check: Checker, target: Vector, C: Any, power: int) -> None:
+def refuse_overflow(
+    check: Checker, target: Vector, C: Any, loss: PointwiseLoss
+) -> None:
     """Refuse targets whose losses are beyond all floats where the function is zero."""
     with np.errstate(over="ignore"):
-        losses = np.abs(target) ** power
-        total = 2.0 * np.sum(np.where(np.isposinf(C), 1.0, C) * losses)
+        losses = np.where(np.isposinf(C), 1.0, C) * loss.value(np.abs(target))
+        total = 2.0 * losses.sum()
     if not np.isfinite(total):
         expected = "be so small that C times its losses at f = 0 has a finite sum"
         check.refuse_part("y", expected, f"up to {np.abs(target).max():g}")
