@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -257,8 +258,8 @@ def _refuse_overflow(estimator: Any, C: Any, times: int) -> None:
     if isinstance(C, RowVector) or has_infinity(C):  # looked at there, or a hard margin
         return
     with np.errstate(over="ignore"):
-        total = times * np.sum(C, dtype=np.float64)
-    if not np.isfinite(total):
+        total = float(C.sum() if np.ndim(C) else C)
+    if not math.isfinite(times * total):
         raise ValueError(
             f"C times the weights of the rows must have a finite sum in "
             f"{type(estimator).__name__}. Got up to {np.max(C):g}."
