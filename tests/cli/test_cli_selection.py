@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -91,3 +92,19 @@ def test_bad_options(wine, capsys, options, said):
 def test_a_search_needs_finite_values(wine, capsys):
     message = refused(capsys, "train", "wine.svm", "w.wm", "--cv", "3", "-C", "inf")
     assert message == "widemargin: --cv needs a finite -C, found inf\n"
+
+
+def test_a_search_that_its_time_ends_speaks_of_options(wine, capsys, monkeypatch):
+    command = ["train", "wine.svm", "w.wm", "--kernel", "rbf", "--cv", "3"]
+    said = refused(capsys, *command, "--time-limit", "1e-6")
+    assert "The --time-limit of 1e-06 s ended the search before one point" in said
+    assert not Path("w.wm").exists()
+
+    def tells(search, *data):
+        warnings.warn("time_limit ended the search: see path_.", stacklevel=1)
+        return fit(search, *data)
+
+    fit = SVCCV.fit
+    monkeypatch.setattr(SVCCV, "fit", tells)
+    assert main([*command, "--time-limit", "60"]) == 0
+    assert "--time-limit ended the search: see the table." in capsys.readouterr().err

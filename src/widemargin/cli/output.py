@@ -103,6 +103,8 @@ _OPTIONS = {
     r"(--[a-z-]+)=": r"\1 ",
     r"\(StandardScaler\)": "(--scale standard)",
     r"\('rbf'\)": "(--kernel rbf)",
+    r"\bthe search of \w+CV\b": "the search",
+    r": see path_\.": ": see the table.",
     r"; the certificate is in extras\['hull'\] of the solution": "",
 }
 

@@ -22,6 +22,7 @@ from widemargin.cli.output import (
     describe,
     doing,
     note,
+    with_options,
 )
 from widemargin.cli.scaling import read_scaling, say_uneven, scaled
 from widemargin.cli.solver_options import made
@@ -375,9 +376,12 @@ def _search(
         reading.about(data.path, data.first_index),
     ):
         warnings.simplefilter("always")
-        search.fit(data.X, data.y, data.weights)
+        try:
+            search.fit(data.X, data.y, data.weights)
+        except ValueError as error:
+            raise ValueError(with_options(str(error))) from error
     for warning in caught:
-        note(str(warning.message))
+        note(with_options(str(warning.message)))
     return search
 
 
@@ -405,7 +409,7 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     finally:
         printer.close()
     for warning in caught:
-        note(str(warning.message))
+        note(with_options(str(warning.message)))
     return classifier
 
 
