@@ -41,7 +41,7 @@ from widemargin.estimators.training import (
 )
 from widemargin.losses.pointwise import LOSSES
 from widemargin.models.model import Model
-from widemargin.parameters import Checker, refused_by
+from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS, Problem
 from widemargin.solution import NOT_CONVEX, Solution, Status
 from widemargin.solutions import Columns, columns_of, first_of
@@ -206,14 +206,10 @@ class Classifier(
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
-        owner, limits = type(self).__name__, limits_of(self)
-        data = X, y, sample_weight
+        limits, data = limits_of(self), (X, y, sample_weight)
         rows, index, C, recipe = self._read(*data)
         tasks = tasks_of(len(self.classes_), self.multi_class)
-        with (
-            training_of(self, limits, data, rows, index, C, tasks, recipe) as training,
-            refused_by(owner, "SVC"),  # which features of a kernel speak of
-        ):
+        with training_of(self, limits, data, rows, index, C, tasks, recipe) as training:
             return plan(training)
 
     def _read(

@@ -45,7 +45,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.losses.pointwise import Hinge
 from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
-from widemargin.parameters import Checker, refused_by
+from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.nu import nu_mass, nu_problem
 from widemargin.problems.sums import level
@@ -332,10 +332,7 @@ class OneClassSVM(
         recipe = self._recipe(kernel, weights)
         C = 1.0 if given is None else weights
         one = np.zeros(m, np.int8), C, one_task(), recipe
-        with (
-            training_of(self, limits, (X, y, sample_weight), rows, *one) as training,
-            refused_by(owner, "SVC"),  # which features of a kernel speak of
-        ):
+        with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
             found = self._found_for(training, weights)
         reason = "no function tells the rows from the origin, which is among them"
         return without_margin(found, float(self.nu), reason)

@@ -36,7 +36,7 @@ from widemargin.estimators.training import (
 )
 from widemargin.losses.pointwise import LOSSES as POINTWISE
 from widemargin.models.model import Model
-from widemargin.parameters import Checker, refused_by
+from widemargin.parameters import Checker
 from widemargin.problems.base import INTERCEPTS
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers.driver.checkpoint import Checkpoint
@@ -189,10 +189,7 @@ class Regressor(
         refuse_overflow(check, target, C, POINTWISE[loss_name(self)])
         recipe = self._recipe(rows, given_weights, target)
         one = np.zeros(m, np.int8), C, one_task(), recipe
-        with (
-            training_of(self, limits, (X, y, sample_weight), rows, *one) as training,
-            refused_by(owner, "SVC"),  # which features of a kernel speak of
-        ):
+        with training_of(self, limits, (X, y, sample_weight), rows, *one) as training:
             return plan(training, target)
 
     def _store(self, fit: Fit) -> None:

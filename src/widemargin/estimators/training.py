@@ -20,6 +20,7 @@ from widemargin.estimators.multiclass import BinaryTasks
 from widemargin.estimators.pairs import counts_there, pair_of
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.runs import joined_runs
+from widemargin.parameters import refused_by
 from widemargin.problems.base import Problem
 from widemargin.problems.targets import has_infinity
 from widemargin.solution import Solution
@@ -237,18 +238,20 @@ def training_of(
     _refuse_overflow(estimator, C, times)
     callbacks = Callbacks(estimator, len(tasks), data)
     try:
-        yield Training(
-            rows,
-            index,
-            C,
-            tasks,
-            recipe,
-            limits,
-            callbacks,
-            memory_limit=estimator.memory_limit,
-            seed=seed_of(estimator),
-            names=getattr(estimator, "feature_names_in_", None),
-        )
+        # Features of a kernel speak of SVC, whoever asks for them.
+        with refused_by(type(estimator).__name__, "SVC"):
+            yield Training(
+                rows,
+                index,
+                C,
+                tasks,
+                recipe,
+                limits,
+                callbacks,
+                memory_limit=estimator.memory_limit,
+                seed=seed_of(estimator),
+                names=getattr(estimator, "feature_names_in_", None),
+            )
     finally:
         callbacks.close()
 
