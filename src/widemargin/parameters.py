@@ -15,14 +15,6 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def is_positive(value: Any, most: float = math.inf) -> bool:
-    """Whether a value is a finite number in (0, most]; True and False are none."""
-    if type(value) is float and 0.0 < value <= most and value < math.inf:
-        return True  # without a look at abstract classes, which takes longer
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    return bool(number and 0 < value <= most and math.isfinite(value))
-
-
 def meant(word: str, known: Iterable[str]) -> str:
     """The known word that is most like one, or means the same; "" where none does."""
     words, low = list(known), word.lower()
@@ -119,7 +111,10 @@ class Checker:
         """
         if optional and value is None:
             return
-        if not is_positive(value, most):
+        if type(value) is float and 0.0 < value <= most and value < math.inf:
+            return  # without a look at abstract classes, which takes longer
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (number and 0 < value <= most and math.isfinite(value)):
             end = "inf)" if most == math.inf else f"{most:g}]"
             words = f"a float in the range (0, {end}" + _or_none(optional)
             self.refuse(name, expected or words, value)

@@ -564,7 +564,10 @@ def test_without_refit_there_is_no_model():
         ),
         ({"Cs": "many"}, "'Cs' parameter of {} must be an int >= 1 or a list"),
         ({"Cs": []}, "'Cs' parameter of {} must hold a number"),
-        ({"Cs": [1.0, -1.0]}, "'Cs' parameter of {} must hold floats in the range (0"),
+        (
+            {"Cs": [1.0, -1.0]},
+            "'Cs' parameter of {} must be a list of floats in the range (0",
+        ),
         ({"tol": 0.0}, "'tol' parameter of {} must be a float in the range (0, 1]"),
         ({"loss": "log"}, "'loss' parameter of {} must be one of"),
     ],

@@ -41,13 +41,7 @@ from widemargin.estimators.points import (
 from widemargin.estimators.training import Training, Vector
 from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
-from widemargin.parameters import (
-    Checker,
-    is_integer,
-    is_positive,
-    meant,
-    refused_by,
-)
+from widemargin.parameters import Checker, is_integer, meant, refused_by
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Clock, Limits
 
@@ -63,8 +57,8 @@ SEARCH = 0.8
 # at most 0 where their names begin with "neg_".
 _UNBOUNDED = ("mutual_info_score", "positive_likelihood_ratio")
 
-# What a list of C holds.
-_POSITIVE = "floats in the range (0, inf)"
+# What may stand in the place of a number of values.
+_LIST = "a list of floats in the range (0, inf)"
 
 # Attributes of scikit-learn's searches, and what has the same here.
 _INSTEAD = {
@@ -470,7 +464,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
 def grid(check: Checker, name: str, given: Any) -> Vector:
     """Values of C, rising: as many as a number says, or those of a list."""
     if is_integer(given):
-        check.count(name, given, f", or a list of {_POSITIVE}")
+        check.count(name, given, f", or {_LIST}")
         if given == 1:
             return np.ones(1)
         return np.logspace(np.log10(LEAST_C), np.log10(MOST_C), int(given))
@@ -482,8 +476,7 @@ def values(check: Checker, name: str, given: Any) -> Vector:
     if isinstance(given, str | Real) or given is None or np.ndim(given) != 1:
         check.refuse(name, "an int >= 1 or a list of positive numbers", given)
     for value in (found := list(given)):
-        if not is_positive(value):
-            check.refuse_part(name, f"hold {_POSITIVE}", repr(value))
+        check.positive(name, value, _LIST)
     if not found:
         check.refuse_part(name, "hold a number", "an empty list")
     return np.array(found, float)
