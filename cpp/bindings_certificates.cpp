@@ -191,7 +191,7 @@ void relative_gaps(const Matrix<const double>& bounds, const Array<double>& gaps
     const double size = std::abs(bounds(t, 0)), scale = bounds(t, 2);
     const double gap = std::abs(bounds(t, 0) - bounds(t, 1));
     const double all = scale > size ? scale : size;
-    const bool is_known = gap < infinity && all > 0 && !std::isnan(scale);
+    const bool is_known = gap < infinity && all > 0 && all < infinity && !std::isnan(scale);
     gaps(t) =
         is_known ? std::max(gap, std::numeric_limits<double>::epsilon() * size) / all : infinity;
   }

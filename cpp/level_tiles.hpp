@@ -66,7 +66,8 @@ class Tiles {
 };
 
 // sums[r][s] = sum of x_js z_rj of 16 rows, with Tiles. A strip is four tiles of samples side by
-// side as it lies.
+// side as it lies. Numbers of tiles are part of an instruction, so that the last features have
+// lines of their own.
 [[gnu::noinline, gnu::target("amx-tile,amx-int8")]] void level_products_tiles(
     const std::uint8_t* strip, const std::int8_t* z, std::size_t n, std::int32_t (*sums)[kStrip]) {
   constexpr std::size_t bytes = kTileBytes, line = kLevelsTogether * kStrip;

@@ -137,7 +137,8 @@ inline void level_tile(const Strips<Real>& X, std::size_t strip, const Batch<Rea
 }
 
 // The same of up to kGroup rows: returns how many. With tiles or without them as many, which are
-// then added up together, so that sums have the same bits.
+// then added up together, so that sums have the same bits. 6 rows fill the registers, as in
+// kernel_tiles.hpp; 4 are what two of these leave.
 template <typename Real>
 inline std::size_t level_rows(const Strips<Real>& X, std::size_t strip, const Batch<Real>& batch,
                               std::size_t row, Real* tile) {

@@ -224,10 +224,10 @@ class Certificate:
     def relative_gap(self) -> float:
         """Duality gap ``|P - D| / max(|P|, scale)``, at least the rounding of P.
 
-        Infinite where P is 0 or not finite: then nothing is proved.
+        Infinite where P is 0, or P or the scale not finite: then nothing is proved.
         """
         size, gap = max(abs(self.primal), self.scale), abs(self.primal - self.dual)
-        if not (gap < math.inf and size > 0.0):  # false for NaN
+        if not (gap < math.inf and 0.0 < size < math.inf):  # false for NaN
             return math.inf
         return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
 
@@ -249,7 +249,8 @@ class Certificate:
 
         Bounds by scores with errors may contradict each other.
         """
-        return bool(self.gap <= tol * max(abs(self.primal), self.scale))
+        size = max(abs(self.primal), self.scale)
+        return bool(size < math.inf and self.gap <= tol * size)
 
     def hides(self, tol: float) -> bool:
         """Whether a relative gap above ``tol`` may be rounding: a tenth of it, or more.

@@ -402,9 +402,17 @@ def test_weights_of_either_copy_of_a_row_are_in_the_bounds(sides, monkeypatch):
 
 def test_gaps_of_many_are_those_of_each():
     numbers = [0.0, -2.0, 1.0, 1.0 + 1e-17, 1e308, -1e308, np.inf, -np.inf, np.nan]
-    some = [*itertools.product(numbers, numbers, [0.0, 0.5], [0.0])]
+    some = [*itertools.product(numbers, numbers, [0.0, 0.5, np.inf], [0.0])]
     gaps = [Certificate(*one).relative_gap for one in some]
     assert relative_gaps(np.array(some)).tolist() == gaps
+
+
+def test_a_gap_that_is_relative_to_no_number_proves_nothing():
+    """It was 0: a regression with C near the end of the range was solved."""
+    bounds = Certificate(primal=3e305, dual=120.0, scale=np.inf)
+    assert bounds.relative_gap == np.inf
+    assert not bounds.is_within(0.1)
+    assert relative_gaps(np.array([[3e305, 120.0, np.inf, 0.0]])) == [np.inf]
 
 
 def test_scores_out_of_range_prove_nothing_safe(monkeypatch):
