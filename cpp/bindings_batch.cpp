@@ -333,16 +333,19 @@ void sum_table_given(const Matrix<const double>& values, const Array<const doubl
 }
 
 void lay_out(const Index& end, const Index& row, const Array<const double>& y,
-             const Matrix<const double>& weights, const Array<const double>& Cs,
-             const Array<std::int64_t>& all_rows, const Array<double>& all_y,
-             const Array<double>& all_C, const Array<double>& all_c, std::size_t threads) {
+             const Matrix<const double>& weights, const Matrix<const double>& factors,
+             const Array<const double>& Cs, const Array<std::int64_t>& all_rows,
+             const Array<double>& all_y, const Array<double>& all_C, const Array<double>& all_c,
+             std::size_t threads) {
   const std::size_t folds = weights.shape(0), places = row.size() * folds * Cs.size();
   require(folds > 0 && ends_at(end, row.size()) && y.size() == row.size() &&
-          are_below(row, weights.shape(1)) && all_rows.size() == places && all_y.size() == places &&
+          are_below(row, weights.shape(1)) && factors.shape(0) == folds &&
+          factors.shape(1) == end.size() && all_rows.size() == places && all_y.size() == places &&
           all_C.size() == places && all_c.size() == places);
   const nb::gil_scoped_release release;
-  widemargin::lay_out({folds, span(end), span(row), span(y), span(weights), span(Cs)}, threads,
-                      {span(all_rows), span(all_y), span(all_C), span(all_c)});
+  widemargin::lay_out(
+      {folds, span(end), span(row), span(y), span(weights), span(factors), span(Cs)}, threads,
+      {span(all_rows), span(all_y), span(all_C), span(all_c)});
 }
 
 std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
@@ -384,8 +387,9 @@ void bind_batch(nb::module_& m) {
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);
   m.def("lay_out", &lay_out, "end"_a.noconvert(), "row"_a.noconvert(), "y"_a.noconvert(),
-        "weights"_a.noconvert(), "Cs"_a.noconvert(), "all_rows"_a.noconvert(),
-        "all_y"_a.noconvert(), "all_C"_a.noconvert(), "all_c"_a.noconvert(), "threads"_a);
+        "weights"_a.noconvert(), "factors"_a.noconvert(), "Cs"_a.noconvert(),
+        "all_rows"_a.noconvert(), "all_y"_a.noconvert(), "all_C"_a.noconvert(),
+        "all_c"_a.noconvert(), "threads"_a);
   m.def("given_facts", &given_facts, "values"_a.noconvert(), "s"_a.noconvert());
   m.def("sum_batch", &sum_batch, "form"_a, "batch"_a, "norms"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),

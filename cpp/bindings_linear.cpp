@@ -13,15 +13,16 @@ namespace {
 // What a problem has in arrays: `steps` has one number each.
 template <class Rows>
 widemargin::LinearProblems<Rows> linear_problems(
-    const Rows& X, std::size_t m, const Matrix<const double>& y, const Array<const double>& C,
+    const Rows& X, std::size_t m, const Matrix<const double>& y, const Matrix<const double>& C,
     bool squared, int intercept, const Matrix<double>& alpha, const Matrix<double>& v,
     const Array<std::int64_t>& steps, const std::optional<Matrix<const double>>& q) {
   const std::size_t problems = y.shape(0), order = X.n + (intercept > 0), places = q ? 2 * m : m;
-  require(m > 0 && order > 0 && y.shape(1) == m && C.size() == m && alpha.shape(0) == problems &&
-          alpha.shape(1) == places && v.shape(0) == problems && v.shape(1) == order &&
-          steps.size() == problems && (!q || (q->shape(0) == problems && q->shape(1) == places)));
+  require(m > 0 && order > 0 && y.shape(1) == m && C.shape(0) == problems && C.shape(1) == m &&
+          alpha.shape(0) == problems && alpha.shape(1) == places && v.shape(0) == problems &&
+          v.shape(1) == order && steps.size() == problems &&
+          (!q || (q->shape(0) == problems && q->shape(1) == places)));
   const auto margins = q ? span(*q) : std::span<const double>();
-  return {X, span(y), span(C), margins, squared, intercept, span(alpha), span(v)};
+  return {X, span(y), span(C), margins, squared, intercept, span(alpha), span(v), m};
 }
 
 // run(question) without the GIL; whether Ctrl-C ended it.
@@ -37,7 +38,7 @@ bool is_interrupted(const nb::callable& stop, const Run& run) {
 
 // Of dense or sparse rows, of these with the squared loss; whether Ctrl-C ended it.
 template <class Rows>
-bool newton_batch(const Rows& X, const Matrix<const double>& y, const Array<const double>& C,
+bool newton_batch(const Rows& X, const Matrix<const double>& y, const Matrix<const double>& C,
                   bool squared, int intercept, double tol, std::int64_t most, std::size_t threads,
                   const nb::callable& stop, const Matrix<double>& alpha, const Matrix<double>& v,
                   const Array<std::int64_t>& steps, int simd,
@@ -59,7 +60,7 @@ bool newton_batch(const Rows& X, const Matrix<const double>& y, const Array<cons
 
 // The same of sparse rows by coordinate descent. No column of X repeats in a row.
 bool descent_batch(const widemargin::Csr& X, const Matrix<const double>& y,
-                   const Array<const double>& C, bool squared, int intercept, double tol,
+                   const Matrix<const double>& C, bool squared, int intercept, double tol,
                    std::int64_t most, std::size_t threads, const nb::callable& stop,
                    const Matrix<double>& alpha, const Matrix<double>& v,
                    const Array<std::int64_t>& visits, int simd,

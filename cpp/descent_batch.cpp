@@ -50,8 +50,9 @@ class OneDescent {
         X_(X),
         descend_(descend<Rows, Row>(level)),
         passes_(compiled(level).objective),
-        m_(all.C.size()),
+        m_(all.m),
         y_(all.y.subspan(t * m_, m_)),
+        weights_(all.weights(t)),
         rows_(m_),
         order_(m_),
         v_(all.order()),
@@ -59,12 +60,12 @@ class OneDescent {
         share_(all.squared ? kCurvedShare : kShare) {
     const auto count = static_cast<double>(m_);
     if (all.intercept == 2) state_.weight = 1;
-    if (is_free()) state_.weight = std::max(kWeight * sum(squares) / count, kReach / sum(all.C));
+    if (is_free()) state_.weight = std::max(kWeight * sum(squares) / count, kReach / sum(weights_));
     double kappa = 0;
     for (std::size_t i = 0; i < m_; ++i) {
       Row& row = rows_[i];
-      row.upper = all.squared ? kInfinity : all.C[i];
-      row.diagonal = all.squared ? 0.5 / all.C[i] : 0.0;
+      row.upper = all.squared ? kInfinity : weights_[i];
+      row.diagonal = all.squared ? 0.5 / weights_[i] : 0.0;
       const double size = squares[i] + state_.weight + row.diagonal;
       if constexpr (kIsTube) {
         const double *first = &all.q[2 * t * m_], *second = first + m_;
@@ -74,7 +75,7 @@ class OneDescent {
       } else {
         row.step = y_[i] / size;
       }
-      kappa += all.C[i] * (squares[i] + state_.weight) / count;
+      kappa += weights_[i] * (squares[i] + state_.weight) / count;
     }
     lay_out();
     begin_at(all.alpha.subspan(t * all.copies() * m_), all.v.subspan(t * v_.size()));
@@ -150,7 +151,7 @@ class OneDescent {
     const std::size_t width = (m_ + kLanes - 1) / kLanes * kLanes;
     for (auto* numbers : {&x_, &f_, &target_, &q_, &signs_, &lower_, &upper_, &C_})
       numbers->resize(width);
-    std::copy(all_.C.begin(), all_.C.end(), C_.begin());
+    std::ranges::copy(weights_, C_.begin());
     if (all_.squared) ridge_.resize(width);
     for (std::size_t i = 0; i < m_; ++i) {
       if constexpr (kIsTube) {
@@ -267,7 +268,7 @@ class OneDescent {
   const Descend<Rows, Row> descend_;
   const ObjectiveTable passes_;
   const std::size_t m_;
-  std::span<const double> y_;
+  std::span<const double> y_, weights_;
   std::vector<Row> rows_;
   std::vector<std::int64_t> order_;
   Numbers v_, w_;  // of the descent, and of the last certificate
@@ -285,7 +286,7 @@ class OneDescent {
 void descent_batch(Simd level, const LinearProblems<Csr>& problems, const LinearLimits& limits,
                    std::uint64_t seed, std::span<std::int64_t> visits) {
   problems.X.visit([&]<class Real, class Index>(const CsrView<Real, Index>& X) {
-    const std::size_t m = problems.C.size(), k = problems.order(), places = problems.copies() * m;
+    const std::size_t m = problems.m, k = problems.order(), places = problems.copies() * m;
     Numbers squares(m), sums(problems.X.n);
     csr_row_squares(X, std::span<double>(sums), std::span<double>(squares));
     Crew crew(limits.threads, limits.stop);

@@ -19,8 +19,10 @@ void lay_out(const FoldProblems& problems, std::size_t threads, const FoldPlaces
     const auto rows = problems.row.subspan(first, size);
     const auto y = problems.y.subspan(first, size);
     std::vector<double> weights(size);
+    const double factor = problems.factors[fold * problems.end.size() + k];
     for (std::size_t i = 0; i < size; ++i)
-      weights[i] = problems.weights[fold * m + static_cast<std::size_t>(rows[i])];
+      weights[i] =
+          problems.weights[fold * m + static_cast<std::size_t>(rows[i])] * (y[i] > 0 ? factor : 1);
     for (std::size_t c = 0; c < Cs; ++c) {
       const std::size_t begin = (first * folds + size * fold) * Cs + size * c;
       std::ranges::copy(rows, out.row.begin() + static_cast<std::ptrdiff_t>(begin));

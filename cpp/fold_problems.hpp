@@ -13,6 +13,7 @@ struct FoldProblems {
   std::span<const std::int64_t> end, row;  // of binary problems, and of their places
   std::span<const double> y;               // of these
   std::span<const double> weights;         // of each fold and row
+  std::span<const double> factors;         // of each fold and binary problem, for rows of label +1
   std::span<const double> Cs;
 };
 

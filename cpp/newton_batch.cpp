@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -87,13 +88,14 @@ class Newton {
   static constexpr bool kIsDense = std::is_same_v<Rows, FusedDense<double>>;
 
  public:
-  // `whole` is X'CX of dense rows X, with a column of ones for an intercept.
+  // `whole` is X'CX of dense rows X and the C of problem 0, with a column of ones for an intercept.
   Newton(const Compiled& code, const Problems& all, const Rows& X, const Numbers& whole,
          std::size_t t)
       : all_(all),
-        m_(all.C.size()),
+        m_(all.m),
         k_(all.order()),
         copies_(all.copies()),
+        C_(all.weights(t)),
         q_(all.q.empty() ? all.q : all.q.subspan(2 * t * m_, 2 * m_)),
         X_(X),
         A_{X_, all.y.subspan(t * m_, m_), all.intercept > 0, code.steps},
@@ -107,7 +109,12 @@ class Newton {
         s_(all.squared ? 2.0 : kStartPenalty) {
     if (all.intercept == 1) {
       R_.back() = 0;
-      least_ = kFreeCurvature * std::accumulate(all.C.begin(), all.C.end(), 0.0);
+      least_ = kFreeCurvature * std::accumulate(C_.begin(), C_.end(), 0.0);
+    }
+    if constexpr (kIsDense) {
+      std::ranges::transform(C_, all.weights(0), d_.begin(), std::minus{});
+      if (std::ranges::any_of(d_, [](double change) { return change != 0; }))
+        add_gram(X_, d_, k_, gram_);
     }
   }
 
@@ -151,7 +158,7 @@ class Newton {
   // The first or the second copy of the rows.
   PenaltyRows rows(const Point& point, std::size_t copy = 0) const {
     const std::size_t from = copy * m_;
-    return {all_.C.data(), all_.squared ? nullptr : &multiplier_[from], &point.f[from], s_, m_};
+    return {C_.data(), all_.squared ? nullptr : &multiplier_[from], &point.f[from], s_, m_};
   }
 
   // Scores, unless v is empty, alpha, and their sums.
@@ -247,7 +254,7 @@ class Newton {
   // the gap has its square.
   Numbers by_conjugate_gradients() {
     for (std::size_t i = 0; i < m_; ++i)
-      d_[i] = s_ * all_.C[i] * (counts(i) + (copies_ == 2 && counts(m_ + i)));
+      d_[i] = s_ * C_[i] * (counts(i) + (copies_ == 2 && counts(m_ + i)));
     Numbers x(k_), r = here_.residual, z(k_), p(k_), Hp(k_);
     const Numbers diagonal = diagonal_of_matrix();
     const double enough = kForcing * kForcing * dot(r, r);
@@ -332,14 +339,14 @@ class Newton {
     for (std::size_t i = 0; i < m_; ++i) {
       const int inside = counts(i) + (copies_ == 2 && counts(m_ + i)), before = counted_[i];
       active += inside > 0, changed += inside != before;
-      d_[i] = all_.C[i] * (inside - before);
+      d_[i] = C_[i] * (inside - before);
       counted_[i] = static_cast<char>(inside);
     }
     if (changed == 0) return;
     if (changed >= active || ++updates_ > kMostUpdates) {
       updates_ = 0;
       std::fill(gram_.begin(), gram_.end(), 0.0);
-      for (std::size_t i = 0; i < m_; ++i) d_[i] = counted_[i] * all_.C[i];
+      for (std::size_t i = 0; i < m_; ++i) d_[i] = counted_[i] * C_[i];
     }
     add_gram(X_, d_, k_, gram_);
   }
@@ -347,7 +354,7 @@ class Newton {
   // Whether alpha is strictly between its bounds.
   bool counts(std::size_t place) const {
     const double a = here_.alpha[place];
-    return a > 0 && (all_.squared || a < all_.C[place % m_]);
+    return a > 0 && (all_.squared || a < C_[place % m_]);
   }
 
   // What both copies of a row have of alpha only costs: their sums are the same without it.
@@ -374,7 +381,7 @@ class Newton {
 
   const Problems& all_;
   std::size_t m_, k_, copies_;
-  std::span<const double> q_;
+  std::span<const double> C_, q_;
   const Rows& X_;
   Block A_;
   Point here_, there_;
@@ -391,7 +398,7 @@ namespace {
 template <class Rows, class Problems>
 void run(const Compiled& code, const Problems& problems, const Rows& X, const Numbers& whole,
          const LinearLimits& limits, double digits, std::span<std::int64_t> steps) {
-  const std::size_t m = problems.C.size(), k = problems.order(), places = problems.copies() * m;
+  const std::size_t k = problems.order(), places = problems.copies() * problems.m;
   Crew crew(limits.threads, limits.stop);
   crew.run(problems.size(), [&](std::size_t t, bool is_caller) {
     Newton<Rows, Problems> one(code, problems, X, whole, t);
@@ -407,7 +414,8 @@ void newton_batch(const Compiled& code, const LinearProblems<DenseView<double>>&
   const std::size_t k = problems.order();
   Numbers whole(k * k);
   const FusedDense<double> X{problems.X, code.dense.f64};
-  add_gram(X, Numbers(problems.C.begin(), problems.C.end()), k, whole);
+  const auto C = problems.weights(0);
+  add_gram(X, Numbers(C.begin(), C.end()), k, whole);
   run(code, problems, X, whole, limits, digits, steps);
 }
 

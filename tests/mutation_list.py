@@ -50,6 +50,7 @@ NU_PROBABILITY = ("tests/cli/test_cli_regress.py", "tests/cli/test_cli_weights.p
 SCALING = ("tests/features/test_scaling.py", "tests/models/test_scaled_models.py")
 LIBSVM = ("tests/models/test_libsvm.py",)
 LIBLINEAR = ("tests/models/test_liblinear.py",)
+CLASS_WEIGHTS = ("tests/estimators/test_class_weight.py",)
 MODEL = ("tests/models/test_model.py", "tests/estimators/test_multiclass.py")
 CRSVM = ("tests/solvers/linear/test_published_crsvm.py",)
 ASVM = ("tests/solvers/linear/test_active_set.py",)
@@ -698,16 +699,44 @@ MUTATIONS = [
     Mutation(
         "weights: of classes",
         "classifier.py",
-        "weighted(self.C, weights, factors)",
-        "weighted(self.C, weights, 1.0 / factors)",
+        "weighted(self.C, weights, factors[index])",
+        "weighted(self.C, weights, 1.0 / factors[index])",
         ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
         "weights: balanced",
         "labels.py",
-        "factors = mass.sum() / (len(classes) * mass)",
-        "factors = (len(classes) * mass) / mass.sum()",
+        "np.asarray(mass.sum() / (len(classes) * mass))",
+        "np.asarray((len(classes) * mass) / mass.sum())",
         ("tests/estimators/test_labels.py",),
+    ),
+    Mutation(
+        "weights: the rest of the classes in problems of their own",
+        "training.py",
+        "np.where(self.index == task.positive, task.factor * C, C)",
+        "np.broadcast_to(task.factor * C, self.index.shape)",
+        CLASS_WEIGHTS,
+    ),
+    Mutation(
+        "weights: the rest of the classes with a kernel",
+        "batch_problems.py",
+        "np.where(signs > 0.0, factors, 1.0)",
+        "np.where(signs > 0.0, factors, factors)",
+        CLASS_WEIGHTS,
+    ),
+    Mutation(
+        "weights: the rest of the classes in folds",
+        "fold_problems.cpp",
+        "(y[i] > 0 ? factor : 1)",
+        "factor",
+        CLASS_WEIGHTS,
+    ),
+    Mutation(
+        "linear problems at once: the C of each in the first matrix",
+        "newton_batch.cpp",
+        "all.weights(0), d_.begin(), std::minus{}",
+        "C_, d_.begin(), std::minus{}",
+        NEWTON,
     ),
     # -- checkpoints
     Mutation(

@@ -515,6 +515,7 @@ def lay_out(
     row: NDArray[np.int64],
     y: Vector,
     weights: Vector,
+    factors: Vector,
     Cs: Vector,
     all_rows: NDArray[np.int64],
     all_y: Vector,

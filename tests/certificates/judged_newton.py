@@ -29,6 +29,7 @@ def judge_newton(seed, number):
     X, C = np.ascontiguousarray(case.X[kept]), case.prices[kept]
     y = np.stack([case.y[kept], rng.choice([-1.0, 1.0], len(X))]).astype(float)
     stored = sparse.csr_array(X) if number % 5 == 0 else X
+    C = np.stack([C, np.where(y[1] > 0.0, 10.0 ** rng.uniform(-2, 2), 1.0) * C])
     problems = ManyLinearProblems(stored, y, C, LOSSES[case.loss], case.intercept)
     limits = Limits(tol=max(case.tol, 1e-6), time_limit=TIME_LIMIT)
     begin = time.perf_counter()
@@ -41,7 +42,7 @@ def judge_newton(seed, number):
         points += _moved(problems, found, rng)
     verdicts = []
     for k, (alpha, w, b, bounds, status) in enumerate(points):
-        exact = Exact(X, y[k % 2].astype(int), C, case.loss, case.intercept)
+        exact = Exact(X, y[k % 2].astype(int), C[k % 2], case.loss, case.intercept)
         P, D = exact.primal(w, b), exact.dual(alpha)
         claims = {"tol": limits.tol, "status": status}
         verdicts.append(Verdict(status, false_claims(bounds, P, D, **claims)))

@@ -227,12 +227,15 @@ def test_a_fit_goes_on_from_a_checkpoint(client, tmp_path, solver):
 
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
-def test_weights_of_rows_and_classes(client, data, class_weight):
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("weighs", [True, False])
+def test_weights_of_rows_and_classes(client, data, class_weight, multi_class, weighs):
     X, y = data
     w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    here = LinearSVC(tol=TIGHT, class_weight=class_weight).fit(X, y, w)
-    there = LinearSVC(tol=TIGHT, class_weight=class_weight)
-    there.fit(*arrays(X, y), da.from_array(w, chunks=700))
+    given = {"class_weight": class_weight, "multi_class": multi_class, "tol": TIGHT}
+    here = LinearSVC(**given).fit(X, y, w if weighs else None)
+    there = LinearSVC(**given)
+    there.fit(*arrays(X, y), da.from_array(w, chunks=700) if weighs else None)
     assert relative(there, here) <= 1e-9
     assert there.n_support_.tolist() == here.n_support_.tolist()
 

@@ -157,9 +157,9 @@ def test_which_problems_are_large_is_said_by_all_folds(kind, monkeypatch):
     seen, module = [], {SVCCV: svc_cv, SVRCV: svr_cv}[kind]
     solve = module.solve_folds
 
-    def solve_folds(training, weights, Cs, recipes=None, copies=None):
+    def solve_folds(training, weights, Cs, recipes=None, copies=None, factors=None):
         seen.append((len(weights), copies))
-        return solve(training, weights, Cs, recipes, copies)
+        return solve(training, weights, Cs, recipes, copies, factors)
 
     monkeypatch.setattr(module, "solve_folds", solve_folds)
     X, y = digits(300)

@@ -82,6 +82,13 @@ class RowVector:
         """Write a vector of kept rows, by the numbers that these rows have here."""
         self.state.put(self.name, source, places)
 
+    def times(self, other: "RowVector") -> "RowVector":
+        """Its products with another one beside the same rows."""
+        made = self * 1.0
+        both = made.state.join(other.state.prefixed("other."))
+        both.sweep(_multiply, made.name, f"other.{other.name}")
+        return made
+
     def map(
         self, f: Callable[..., Any], dtype: DTypeLike, *broadcast: Any
     ) -> "RowVector":
@@ -99,6 +106,10 @@ def _times(part: NDArray[Any], factor: float) -> NDArray[Any]:
 
 def _over(part: NDArray[Any], divisor: float) -> NDArray[Any]:
     return part / divisor
+
+
+def _multiply(part: RowState, name: str, other: str) -> None:
+    setattr(part, name, getattr(part, name) * getattr(part, other))
 
 
 def _sum(part: RowState, name: str) -> float:

@@ -151,15 +151,15 @@ def solve_linear_pairs(training: Training) -> Found:
 
 def _solve_pair(training: Training, k: int) -> Solution | None:
     """The solution of one pair; None where another solver suits better."""
-    C, m = training.C, int(training.sizes[k])
+    m = int(training.sizes[k])
     if not suits_newton(training, m) or training.limits.is_late:
         return None
     if not has_room(training, m, 1):
         return None
     own: Any = training.chosen(k)
-    weights = C[own] if np.ndim(C) else np.full(m, float(C))
-    y = training.signs(k)[np.newaxis].astype(np.float64)
-    return _newton(training, training.rows.take(own), y, weights)[0]
+    return _newton(
+        training, training.rows.take(own), *_labels_and_weights(training, [k])
+    )[0]
 
 
 def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Found:
@@ -185,8 +185,8 @@ def _by_newton(training: Training, chosen: list[int]) -> dict[int, Solution]:
     if not has_room(training, m, len(chosen)):
         return {}
     rows.moments  # noqa: B018  (refuses NaN and infinity)
-    y, C = _labels_and_weights(training)
-    solutions = _newton(training, rows.in_memory(), y[chosen], C)
+    y, C = _labels_and_weights(training, chosen)
+    solutions = _newton(training, rows.in_memory(), y, C)
     return dict(zip(chosen, solutions, strict=True))
 
 
@@ -195,21 +195,26 @@ def _of_sparse(training: Training, visits: float, starts: Any) -> list[Solution]
     X: Any = training.rows.in_memory()
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    y, C = _labels_and_weights(training)
+    y, C = _labels_and_weights(training, range(len(training.tasks)))
     found = _solve_many(training, X, y, C, visits=visits, starts=starts)
     left = [k for k, one in enumerate(found) if one.status is Status.STALLED]
     if visits and left and suits_gradients(training):
-        for k, one in zip(left, _solve_many(training, X, y[left], C), strict=True):
+        others = _solve_many(training, X, y[left], C[left])
+        for k, one in zip(left, others, strict=True):
             if one.status is not Status.STALLED:
                 found[k] = one
     return found
 
 
-def _labels_and_weights(training: Training) -> tuple[Vector, Vector]:
-    """Labels of each problem, (t, m), and C, (m,)."""
-    t, m = len(training.tasks), training.rows.shape[0]
-    y = np.stack([training.signs(k) for k in range(t)]).astype(np.float64)
-    return y, np.broadcast_to(np.asarray(training.C, np.float64), m)
+def _labels_and_weights(
+    training: Training, chosen: Sequence[int]
+) -> tuple[Vector, Vector]:
+    """Labels of each chosen problem, and C, (t, m)."""
+    y = np.stack([training.signs(k) for k in chosen]).astype(np.float64)
+    C = np.empty(y.shape)
+    for row, k in zip(C, chosen, strict=True):
+        row[:] = training.weights(k)
+    return y, C
 
 
 def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution]:
@@ -227,16 +232,16 @@ def _solve_many(
     visits: float = 0.0,
     starts: Any = None,
 ) -> list[Solution]:
-    """The solutions of labels y (t, m) of rows X, of which some may have no weight."""
-    q, kept = training.recipe.q, C > 0.0
-    points = _points(starts, len(C) if q is None else len(q))
+    """The solutions of labels and C (t, m) of rows X, some of which weigh nothing."""
+    q, kept = training.recipe.q, C[0] > 0.0
+    points = _points(starts, len(kept) if q is None else len(q))
     if not kept.all():
-        X, y, C = X[kept], np.ascontiguousarray(y[:, kept]), C[kept]
+        X, y, C = X[kept], *(np.ascontiguousarray(one[:, kept]) for one in (y, C))
         both = kept if q is None else np.tile(kept, 2)
         q = q if q is None else q[both]
         points = points if points is None else (points[0][:, both], points[1])
     q = q if q is None else np.tile(q, (len(y), 1))
-    problems = ManyLinearProblems(X, y, np.ascontiguousarray(C), *form(training), q)
+    problems = ManyLinearProblems(X, y, C, *form(training), q)
     threads = n_threads(training.rows.options.get("n_jobs"))
     found = solve_many_linear(
         problems,

@@ -219,6 +219,9 @@ def problems_of(
     signs = np.where(flat == positive.repeat(each), 1.0, -1.0)
     loss, intercept = form(training)
     places, y = count.cumsum()[ends - 1], signs.repeat(count)
+    if tasks.factors is not None:
+        factors = tasks.factors[own].repeat(each)
+        C *= np.where(signs > 0.0, factors, 1.0).repeat(count)
     return ManyProblems(
         samples,
         flat,

@@ -26,6 +26,7 @@ from widemargin.estimators.checks import (
 from widemargin.estimators.foreign import PROBABILITIES, Absent
 from widemargin.estimators.machine import Machine
 from widemargin.estimators.multiclass import (
+    BinaryTasks,
     check_scheme,
     check_ties,
     scheme_of,
@@ -207,15 +208,13 @@ class Classifier(
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
         limits, data = limits_of(self), (X, y, sample_weight)
-        rows, index, C, recipe = self._read(*data)
-        tasks = tasks_of(len(self.classes_), self.multi_class)
-        with training_of(self, limits, data, rows, index, C, tasks, recipe) as training:
+        with training_of(self, limits, data, *self._read(*data)) as training:
             return plan(training)
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Rows, NDArray[Any], Any, Recipe]:
-        """The rows, the class and the C of each, and the recipe of their problems."""
+    ) -> tuple[Rows, NDArray[Any], Any, BinaryTasks, Recipe]:
+        """The rows, the class and the C of each, and their problems and recipe."""
         owner = type(self).__name__
         check = Checker(f"{owner}.fit")
         if y is None:  # in scikit-learn's words
@@ -229,13 +228,17 @@ class Classifier(
         known = labels.find_classes(check, y, own, self._said_of_one_class)
         self.classes_, index = known
         recipe = self._recipe(rows, own)
-        if sample_weight is None and self.class_weight is None:
-            return rows, index, self.C, recipe
+        tasks = tasks_of(len(self.classes_), self.multi_class)
+        C = self.C if own is None else weighted(self.C, own)
+        if self.class_weight is None:
+            return rows, index, C, tasks, recipe
         weights = labels.as_weights(check, *given) if own is None else own
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
-        return rows, index, weighted(self.C, weights, factors), recipe
+        if tasks.are_against_rest:
+            return rows, index, C, tasks.weighed(factors[tasks.positive]), recipe
+        return rows, index, weighted(self.C, weights, factors[index]), tasks, recipe
 
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""

@@ -67,6 +67,8 @@ def without_equals(training: Training, most: int) -> Fewer | None:
     recipe, m = training.recipe, training.rows.shape[0]
     if recipe.kernel is None or recipe.is_pairwise or m < KERNEL_ROWS:
         return None
+    if training.tasks.factors is not None:
+        return None
     X = training.rows.in_memory()
     if X is None or recipe.form is None or not LOSSES[recipe.form[0]].is_bounded:
         return None

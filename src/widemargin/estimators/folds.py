@@ -44,6 +44,7 @@ class Folds:
     recipes : list of Recipe, of the binary problems
         Those of regressions with several widths of the tube differ.
     weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
+    factors : ndarray (folds, problems), of C for the rows of label +1 of each
     Cs : ndarray (C,), rising
     coefficients : ndarray (folds, m, r, C)
         y alpha, in the layout of `Expansion`: r = c - 1 for pairs of c classes.
@@ -60,6 +61,7 @@ class Folds:
     n_bytes: int
     recipes: list[Recipe]
     weights: Vector
+    factors: Vector
     Cs: Vector
     coefficients: Vector
     b: Vector
@@ -144,6 +146,7 @@ def solve_folds(
     Cs: Vector,
     recipes: list[Recipe] | None = None,
     copies: int | None = None,
+    factors: Vector | None = None,
 ) -> Folds | None:
     """Solve the problems of all folds and C; None where they are too large for that.
 
@@ -155,6 +158,8 @@ def solve_folds(
     recipes : list of Recipe or None, of the binary problems; None: as of the training
     copies : int or None
         How many folds there are, by which problems are too large; None: so many.
+    factors : ndarray (folds, problems) or None
+        Of C in each fold for the rows of label +1 of each problem; None: 1.
     """
     tasks = training.tasks
     chosen = batched(training, copies or len(weights))
@@ -179,6 +184,7 @@ def solve_folds(
         others,
         recipes or [training.recipe] * len(tasks),
         weights,
+        np.ones(few[:2]) if factors is None else factors,
         Cs,
         np.zeros(shape),
         np.zeros(few),
@@ -255,9 +261,13 @@ def _go_on(
     order = problems.order[part]
     starts: list[Any] = [None] * len(found.training.tasks)
     starts[k] = np.abs(ends.c[order]), ends.c[order], float(ends.b[t])
-    C = found.weights[fold] * found.Cs[place]
+    whole = found.training
     training = dataclasses.replace(
-        found.training, C=C, starts=starts, recipe=found.recipes[k]
+        whole,
+        C=found.weights[fold] * found.Cs[place],
+        tasks=whole.tasks.weighed(found.factors[fold]),
+        starts=starts,
+        recipe=found.recipes[k],
     )
     _, solution = solve_task(training, k, None)
     at = (fold, k, place)
@@ -287,6 +297,7 @@ def _problems(found: Folds, some: range) -> ManyProblems:
         np.concatenate(rows),
         np.concatenate(signs),
         found.weights,
+        np.ascontiguousarray(found.factors[:, some[0] : some[-1] + 1]),
         found.Cs,
         all_rows,
         y,

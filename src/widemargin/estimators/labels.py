@@ -248,16 +248,15 @@ def class_factors(
     labels: Index,
     weights: Vector,
 ) -> Vector:
-    """Factor of C for each row, by its class: (m,)."""
+    """Factor of C for each class: (classes,)."""
     name = "class_weight"
     if class_weight is None:
-        return np.broadcast_to(1.0, labels.shape)
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         mass = np.zeros(len(classes))
         for rows in _chunks(len(labels)):  # bincount copies what it is given
             mass += np.bincount(labels[rows], weights[rows], len(classes))
-        factors = mass.sum() / (len(classes) * mass)
-        return np.asarray(factors[labels])
+        return np.asarray(mass.sum() / (len(classes) * mass))
     if not isinstance(class_weight, Mapping):
         check.refuse(name, "a dict, 'balanced' or None", class_weight)
     for key, factor in class_weight.items():
@@ -269,5 +268,4 @@ def class_factors(
     if len(named) < min(len(classes), len(class_weight)):
         others = [key for key in class_weight if key not in classes]
         check.refuse_part(name, "name classes of y", ", ".join(map(repr, others)))
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in classes])
-    return np.asarray(factors[labels])
+    return np.array([float(class_weight.get(label, 1.0)) for label in classes])

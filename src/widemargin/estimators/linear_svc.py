@@ -59,9 +59,9 @@ class LinearSVC(Classifier):
         "augmented_lagrangian", "coordinate_descent", "interior_point", or an object
         that carries its own options, such as ``InteriorPoint(reduction="omega")``.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class; "balanced" makes all classes weigh the same. One against
-        the rest each row has the factor of its own class in every problem, where in
-        `sklearn.svm.LinearSVC` the rest has 1; for two classes that is the same.
+        Factors of C by class; "balanced" makes all classes weigh the same. Of several
+        classes one against the rest the class of a problem has its factor there, and
+        the rest has 1, as in LIBLINEAR and `sklearn.svm.LinearSVC`.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         As of `SVC`; "ovo" needs pairs of classes.
     break_ties : bool, default=False

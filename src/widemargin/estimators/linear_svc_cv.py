@@ -159,9 +159,10 @@ break_ties, tol, max_iter : as of `LinearSVC`
             return super()._search(training, judge, machine)
         form, limit = (machine.loss, intercept_of(machine)), training.memory_limit
         recipe = kernel_recipe(Kernel("linear", 1.0), form, "auto", limit)
-        weights = self._fold_weights(training, judge)
+        weights, factors = self._fold_weights(training, judge)
+        one = replace(training, recipe=recipe)
         try:
-            found = solve_folds(replace(training, recipe=recipe), weights, self.Cs_)
+            found = solve_folds(one, weights, self.Cs_, factors=factors)
         except KeyboardInterrupt:  # of the products: no point is finished
             points.stopped = Status.INTERRUPTED
             return points

@@ -19,10 +19,12 @@ class BinaryTask(NamedTuple):
     ----------
     positive : int, the class of label +1
     negative : int or None, the class of label -1; None: all other classes
+    factor : float, of the weights of the class of label +1
     """
 
     positive: int
     negative: int | None = None
+    factor: float = 1.0
 
 
 class BinaryTasks(Sequence[BinaryTask]):
@@ -33,12 +35,17 @@ class BinaryTasks(Sequence[BinaryTask]):
     positive : int ndarray (t,), the class of label +1 of each
     negative : int ndarray (t,) or None
         The class of label -1 of each; None: all other classes.
+    factors : ndarray (t,) or None
+        Of the weights of the class of label +1 of each; None: 1.
     """
 
     def __init__(
-        self, positive: NDArray[np.int64], negative: NDArray[np.int64] | None = None
+        self,
+        positive: NDArray[np.int64],
+        negative: NDArray[np.int64] | None = None,
+        factors: NDArray[np.float64] | None = None,
     ) -> None:
-        self.positive, self.negative = positive, negative
+        self.positive, self.negative, self.factors = positive, negative, factors
 
     @property
     def are_pairs(self) -> bool:
@@ -57,9 +64,23 @@ class BinaryTasks(Sequence[BinaryTask]):
     def __getitem__(self, which: Any) -> Any:
         positive, negative = self.positive[which], self.negative
         negative = negative if negative is None else negative[which]
+        factors = None if self.factors is None else self.factors[which]
         if isinstance(which, slice):
-            return BinaryTasks(positive, negative)
-        return BinaryTask(int(positive), None if negative is None else int(negative))
+            return BinaryTasks(positive, negative, factors)
+        return BinaryTask(
+            int(positive),
+            None if negative is None else int(negative),
+            1.0 if factors is None else float(factors),
+        )
+
+    @property
+    def are_against_rest(self) -> bool:
+        """Whether each is of one of several classes against all others."""
+        return self.negative is None and len(self) > 1
+
+    def weighed(self, factors: NDArray[np.float64]) -> "BinaryTasks":
+        """The same with other factors."""
+        return BinaryTasks(self.positive, self.negative, factors)
 
 
 def one_task(copies: int = 1) -> BinaryTasks:

@@ -23,7 +23,7 @@ from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
 from widemargin.estimators.checks import _keep_columns, is_infinite, users_level
-from widemargin.estimators.multiclass import one_task, tasks_of
+from widemargin.estimators.multiclass import BinaryTasks, one_task, tasks_of
 from widemargin.estimators.pairs import counts_of_support
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.targets import as_target
@@ -150,30 +150,27 @@ def _union(check: Checker, found: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return classes
 
 
-def _factors(
+def _weights_and_tasks(
     estimator: Any, index: RowVector, weight: Any, classes: NDArray[Any]
-) -> Any:
-    """C of all rows: a number, or a vector beside them."""
-    by_class = None
-    if estimator.class_weight is not None:
-        both = index.state if weight is None else index.state.join(weight.state)
-        mass = both.sweep(_mass, index.name, weight and weight.name, len(classes))
-        by_class = labels.class_factors(
-            Checker(type(estimator).__name__),
-            estimator.class_weight,
-            classes,
-            np.arange(len(classes)),
-            mass,
-        )
-    C = float(estimator.C)
-    if weight is None:
-        return C if by_class is None else index.map(_weighed, np.float64, C, by_class)
-    if by_class is None:
-        return weight * C
-    made = index.map(_weighed, np.float64, 1.0, by_class)
-    both = made.state.join(weight.state.prefixed("given_"))
-    both.sweep(_times_weight, made.name, C)
-    return made
+) -> tuple[Any, BinaryTasks]:
+    """C of all rows, a number or a vector beside them, and the binary problems."""
+    tasks = tasks_of(len(classes), estimator.multi_class)
+    C: Any = float(estimator.C) if weight is None else weight * float(estimator.C)
+    if estimator.class_weight is None:
+        return C, tasks
+    both = index.state if weight is None else index.state.join(weight.state)
+    mass = both.sweep(_mass, index.name, weight and weight.name, len(classes))
+    factors = labels.class_factors(
+        Checker(type(estimator).__name__),
+        estimator.class_weight,
+        classes,
+        np.arange(len(classes)),
+        mass,
+    )
+    if tasks.are_against_rest:
+        return C, tasks.weighed(factors[tasks.positive])
+    by_row = index.map(_of_classes, np.float64, factors)
+    return by_row * C if weight is None else by_row.times(C), tasks
 
 
 def _places(y: NDArray[Any], classes: NDArray[Any]) -> Any:
@@ -185,13 +182,8 @@ def _mass(part: RowState, index: str, weight: str | None, c: int) -> Any:
     return np.bincount(getattr(part, index), given, c).astype(np.float64)
 
 
-def _weighed(index: NDArray[Any], C: float, factors: NDArray[Any]) -> Any:
-    return C * factors[index]
-
-
-def _times_weight(part: RowState, name: str, C: float) -> None:
-    factors = getattr(part, name)
-    setattr(part, name, C * part.given_weight * factors)
+def _of_classes(index: NDArray[Any], factors: NDArray[Any]) -> Any:
+    return factors[index]
 
 
 def fitted(
@@ -254,8 +246,7 @@ def trained(
     It begins where binary problems were when rows were lost: see `fitted`.
     """
     rows, index, weight = there
-    C = _factors(estimator, index, weight, estimator.classes_)
-    tasks = tasks_of(len(estimator.classes_), estimator.multi_class)
+    C, tasks = _weights_and_tasks(estimator, index, weight, estimator.classes_)
     recipe = estimator._recipe(rows, weight)
     problems = rows, index, C, tasks, recipe
     with training_of(estimator, limits, data, *problems) as training:

@@ -1,4 +1,4 @@
-"""Problems of two of several classes whose rows are on a cluster, and stay there."""
+"""Problems of several classes whose rows are on a cluster, and stay there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,6 +42,16 @@ def pair_of(rows: Any, index: RowVector, C: Any, task: BinaryTask) -> Pair:
 
 def _is_of_two(part: RowState, positive: int, negative: int) -> Any:
     return (part.index == positive) | (part.index == negative)
+
+
+def weighed_there(index: RowVector, C: Any, task: BinaryTask) -> RowVector:
+    """C of each row, with the factor of a problem where rows are of its class."""
+    factors = index.map(_factor, np.float64, task.positive, task.factor)
+    return factors.times(C) if isinstance(C, RowVector) else factors * C
+
+
+def _factor(index: NDArray[Any], positive: int, factor: float) -> Any:
+    return np.where(index == positive, factor, 1.0)
 
 
 def counts_there(index: RowVector, c: int) -> NDArray[np.intp]:

@@ -115,14 +115,25 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
                     f"{', as it has one' if is_alone else other}."
                 )
 
-    def _fold_weights(self, training: Training, judge: Judge) -> Vector:
-        """Factors of C of all rows in each fold, zero where it holds them out."""
-        out, check = judge.factors, Checker(type(self).__name__)
-        for weights in out:
-            weights *= labels.class_factors(
+    def _fold_weights(self, training: Training, judge: Judge) -> tuple[Vector, Vector]:
+        """Factors of C of all rows in each fold, zero where it holds them out.
+
+        And those of the class of label +1 of each problem in each fold.
+        """
+        of_rows, tasks = judge.factors, training.tasks
+        of_tasks = np.ones((len(of_rows), len(tasks)))
+        if self.class_weight is None:
+            return of_rows, of_tasks
+        check = Checker(type(self).__name__)
+        for weights, factors in zip(of_rows, of_tasks, strict=True):
+            found = labels.class_factors(
                 check, self.class_weight, self.classes_, training.index, weights
             )
-        return out
+            if tasks.are_against_rest:
+                factors[:] = found[tasks.positive]
+            else:
+                weights *= found[training.index]
+        return of_rows, of_tasks
 
     @property
     def _keeps_decisions(self) -> bool:

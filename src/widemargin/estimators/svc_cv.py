@@ -166,7 +166,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
         self.gammas_, kernels = with_gammas(self, machine.kernel_, judge)
         points = self._no_points((len(judge.folds), len(kernels), len(self.Cs_)))
-        weights = self._fold_weights(training, judge)
+        weights, factors = self._fold_weights(training, judge)
         scheme = scheme_of(len(self.classes_), self.multi_class)
         deciding = decided_by(machine, scheme)
         for folds, g, _, places in points.by_gamma():
@@ -174,8 +174,8 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
             if training.recipe.kernel is not None and judge.scale is None:
                 recipe = machine._recipe_with(kernels[g])
                 one = dataclasses.replace(training, recipe=recipe)
-                some = weights[folds], self.Cs_[places]
-                found = solve_folds(one, *some, copies=len(weights))
+                some, own = (weights[folds], self.Cs_[places]), factors[folds]
+                found = solve_folds(one, *some, copies=len(weights), factors=own)
             if found is None:
                 self._fit_all(points, judge, training, machine)
                 break

@@ -17,7 +17,7 @@ from widemargin.estimators import multiclass
 from widemargin.estimators.callbacks import Callbacks
 from widemargin.estimators.checks import seed_of
 from widemargin.estimators.multiclass import BinaryTasks
-from widemargin.estimators.pairs import counts_there, pair_of
+from widemargin.estimators.pairs import counts_there, pair_of, weighed_there
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.runs import joined_runs
 from widemargin.parameters import refused_by
@@ -96,7 +96,7 @@ class Training:
     ----------
     index : int ndarray (m,), the class of each row
     C : float or ndarray (m,), weights of the losses
-    tasks : BinaryTasks, the binary problems
+    tasks : BinaryTasks, the binary problems, which may have factors of C
     limits : Limits, of all solves together, with the clock of the fit
     memory_limit : int or None, in bytes
     seed : int or None
@@ -169,11 +169,20 @@ class Training:
 
     def weight(self, k: int) -> float:
         """The sum of its C."""
-        if isinstance(self.C, RowVector):
-            return self.C.sum()
-        C = np.broadcast_to(self.C, len(self.index))
+        C = self.weights(k)
+        return float(C.sum() if np.ndim(C) else C * self.sizes[k])
+
+    def weights(self, k: int) -> Any:
+        """The C of its rows: of all, or of each; of pairs on a cluster of all rows."""
+        C, task = self.C, self.tasks[k]
+        if task.negative is None and task.factor != 1.0:
+            if isinstance(self.index, RowVector):
+                return weighed_there(self.index, C, task)
+            return np.where(self.index == task.positive, task.factor * C, C)
+        if np.ndim(C) == 0 or isinstance(C, RowVector):
+            return C
         chosen = self.chosen(k)
-        return float((C if chosen is None else C[chosen]).sum())
+        return C if chosen is None else C[chosen]
 
     @functools.cached_property
     def sizes(self) -> NDArray[np.intp]:
@@ -210,10 +219,7 @@ class Training:
             pair = pair_of(there, self.index, self.C, self.tasks[k])
             self.places[k] = pair.places
             return self.recipe.make(pair.rows, pair.signs, pair.C)
-        chosen, C = self.chosen(k), self.C
-        if chosen is not None and np.ndim(C):
-            C = C[chosen]
-        return self.recipe.make(self.rows_of(k, rows), self.signs(k), C)
+        return self.recipe.make(self.rows_of(k, rows), self.signs(k), self.weights(k))
 
 
 def limits_of(estimator: Any) -> Limits:
@@ -235,6 +241,8 @@ def training_of(
     """
     rows, index, C, tasks, recipe = problems
     times = (1 if np.ndim(C) else rows.shape[0]) * (1 if recipe.q is None else 2)
+    if tasks.factors is not None:
+        times *= max(1.0, float(tasks.factors.max()))
     _refuse_overflow(estimator, C, times)
     callbacks = Callbacks(estimator, len(tasks), data)
     try:
@@ -256,7 +264,7 @@ def training_of(
         callbacks.close()
 
 
-def _refuse_overflow(estimator: Any, C: Any, times: int) -> None:
+def _refuse_overflow(estimator: Any, C: Any, times: float) -> None:
     """Refuse C, each so many times, whose sum is beyond all floats."""
     if isinstance(C, RowVector) or has_infinity(C):  # looked at there, or a hard margin
         return

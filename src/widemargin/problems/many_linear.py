@@ -46,7 +46,7 @@ class ManyLinearProblems:
     ----------
     X : ndarray (m, n), float64, or csr_array of float32 or float64
     y : ndarray (t, m), labels +1 and -1 of each problem
-    C : ndarray (m,), weights > 0
+    C : ndarray (t, m), weights > 0
     loss : PointwiseLoss
     intercept : {"free", "penalized", "none"}
     q : ndarray (t, 2 m) or None, default=None
@@ -68,10 +68,10 @@ class ManyLinearProblems:
         """
         if self.q is None:
             return self, Units()
-        q, m, shift = self.q, len(self.C), np.zeros(len(self.q))
+        q, m, shift = self.q, self.C.shape[1], np.zeros(len(self.q))
         if self.intercept == "free":
             middle = 0.5 * self.y * (q[:, :m] - q[:, m:])
-            shift = (self.C * middle).sum(axis=1) / self.C.sum()
+            shift = (self.C * middle).sum(axis=1) / self.C.sum(axis=1)
             moved = self.y * shift[:, np.newaxis]
             q = np.concatenate([q[:, :m] - moved, q[:, m:] + moved], axis=1)
         size = float(np.abs(q).mean())
@@ -88,8 +88,9 @@ class ManyLinearProblems:
         """
         if self.intercept != "free" or not self.loss.is_bounded:
             return b
-        alpha, b = alpha.reshape(len(alpha), -1, len(self.C)), b.copy()
-        above, below = alpha > INSIDE * self.C, alpha < (1.0 - INSIDE) * self.C
+        (t, m), b = self.C.shape, b.copy()
+        alpha, C = alpha.reshape(t, -1, m), self.C[:, np.newaxis]
+        above, below = alpha > INSIDE * C, alpha < (1.0 - INSIDE) * C
         margins = np.broadcast_to(self._margins, alpha.shape)
         for k in np.flatnonzero(~(above & below).any(axis=(1, 2))).tolist():
             y = np.stack([self.y[k], -self.y[k]])[: alpha.shape[1]]
@@ -139,8 +140,8 @@ class ManyLinearProblems:
     @functools.cached_property
     def zero_objectives(self) -> Vector:
         """The objectives at zero: (t,)."""
-        losses = self.loss.value(self._margins) * self.C
-        return np.asarray(np.broadcast_to(losses.sum(axis=(1, 2)), len(self.y)))
+        losses = self.loss.value(self._margins) * self.C[:, np.newaxis]
+        return np.asarray(losses.sum(axis=(1, 2)))
 
     @functools.cached_property
     def _margins(self) -> Vector:
@@ -165,14 +166,20 @@ class ManyLinearProblems:
     @functools.cached_property
     def _data(self) -> tuple[Vector, Vector, Vector, Vector]:
         """Labels, C and q one problem after the other; no problem has a mass."""
-        y, C = self._places_y.ravel(), self.C
-        q = np.ones(len(y)) if self.q is None else self.q.ravel()
-        return y, np.tile(C, len(y) // len(C)), q, np.full(len(self.y), np.nan)
+        y, q = self._places_y.ravel(), self.q
+        q = np.ones(len(y)) if q is None else q.ravel()
+        return y, self.places_C.ravel(), q, np.full(len(self.y), np.nan)
+
+    @functools.cached_property
+    def places_C(self) -> Vector:
+        """C of all rows of each problem, twice for regressions: (t, m or 2 m)."""
+        return self.C if self.q is None else np.concatenate([self.C, self.C], axis=1)
 
     @functools.cached_property
     def _rows(self) -> NDArray[np.int64]:
         """The row of each label."""
-        return np.tile(np.arange(len(self.C)), self._places_y.size // len(self.C))
+        m = self.C.shape[1]
+        return np.tile(np.arange(m), self._places_y.size // m)
 
     def _scores(self, W: Vector, b: Vector) -> tuple[Vector, Vector]:
         """Scores of all labels by the weights, and how far off they may be."""

@@ -28,7 +28,8 @@ def many(X, target, C, epsilon, loss, intercept, labels=1.0):
     """One regression, as a problem of several."""
     C, y = (np.array(np.broadcast_to(v, len(X))) for v in (C, labels))
     q = np.concatenate([y * target - epsilon, -y * target - epsilon])[np.newaxis]
-    return ManyLinearProblems(X, y[np.newaxis], C, POINTWISE[loss], intercept, q)
+    y, C = y[np.newaxis], C[np.newaxis]
+    return ManyLinearProblems(X, y, C, POINTWISE[loss], intercept, q)
 
 
 @product(

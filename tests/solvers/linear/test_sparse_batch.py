@@ -55,9 +55,9 @@ def rows(dtype=np.float64, index=np.int32, m=M, n=N, seed=0):
 
 
 def classes(X, target, C, loss, intercept):
-    """Two problems over the rows, of which the second one has few of one class."""
+    """Two problems over the rows; the second has few of one class, which weigh more."""
     y = np.stack([np.where(target > cut, 1.0, -1.0) for cut in (0.0, 0.5)])
-    C = np.array(np.broadcast_to(C, len(target)))
+    C = C * np.where(y > 0.0, [[1.0], [1.5]], 1.0)
     return ManyLinearProblems(X, y, C, LOSSES[loss], intercept)
 
 
@@ -66,7 +66,8 @@ def regression(X, target, C, loss, intercept, labels=1.0, scale=1.0):
     y, C = (np.array(np.broadcast_to(given, len(target))) for given in (labels, C))
     kink = np.where(np.arange(len(y)) % 5, 0.1 * scale, 0.0)
     q = np.concatenate([y * target - kink, -y * target - kink])[np.newaxis]
-    return ManyLinearProblems(X, y[np.newaxis], C, LOSSES[loss], intercept, q), kink
+    y, C = y[np.newaxis], C[np.newaxis]
+    return ManyLinearProblems(X, y, C, LOSSES[loss], intercept, q), kink
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_answers_of_classes_are_the_optima(dtype, index, way, C, tol):
     for k, found in enumerate(solve_many_linear(many, Limits(tol=tol), 1, **how)):
         assert found.status == "solved"
         assert found.certificate.relative_gap <= tol
-        one = Problem(X, many.y[k], weights, *setting)
+        one = Problem(X, many.y[k], many.C[k], *setting)
         best = solve(one, "interior_point", tol=1e-9).certificate
         assert best.dual <= found.certificate.primal <= best.primal * (1 + tol)
         same = one.certify(found.alpha, found.w, found.b)

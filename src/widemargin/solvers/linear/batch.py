@@ -104,7 +104,8 @@ def solve_many_linear(
     seconds = (limits.clock.seconds() - begin) / t
     zeros = problems.zero_objectives.tolist()
     unit, counts = (UPDATES, steps / m) if visits > 0.0 else (NEWTON_STEPS, steps)
-    ends = zip(alpha, W, b.tolist(), bounds, counts.tolist(), zeros, strict=True)
+    of_each = (alpha, problems.places_C, W, b.tolist(), bounds, counts.tolist(), zeros)
+    ends = zip(*of_each, strict=True)
     return [_solution(problems, end, status, seconds, limits, unit) for end in ends]
 
 
@@ -134,14 +135,14 @@ def _in_core(
 
 def _solution(
     problems: ManyLinearProblems,
-    end: tuple[Vector, Vector, float, Certificate, float, float],
+    end: tuple[Vector, Vector, Vector, float, Certificate, float, float],
     status: Status,
     seconds: float,
     limits: Limits,
     unit: str,
 ) -> Solution:
     """What a problem ended with, as other solvers say it; how many ``unit``."""
-    alpha, w, b, bounds, count, zero = end
+    alpha, C, w, b, bounds, count, zero = end
     m, n = problems.X.shape
     size = "has few entries" if sparse.issparse(problems.X) else "is small"
     # No press of Ctrl-C is lost.
@@ -149,7 +150,6 @@ def _solution(
         status = Status.SOLVED
     at_bound = None
     if problems.loss.is_bounded:
-        C = problems.C if problems.q is None else np.tile(problems.C, 2)
         at_bound = int(np.count_nonzero(alpha >= C))
     first, last = first_and_last(zero, bounds, len(alpha), seconds)
     last.details = {
