@@ -90,8 +90,9 @@ Levels levels_of(const Objective& of, const double* C) {
       rise += x < all(0.0) ? q : -q;
       fall += x > all(0.0) ? -q : q;
     }
-    rise = counts & (x < load(of.upper + p)) ? rise : least;
-    fall = counts & (x > load(of.lower + p)) ? fall : most;
+    const Doubles inside = kInside * load(C + p);
+    rise = counts & (x < load(of.upper + p) - inside) ? rise : least;
+    fall = counts & (x > load(of.lower + p) + inside) ? fall : most;
     low = rise > low ? rise : low;
     high = fall < high ? fall : high;
   }

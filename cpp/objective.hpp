@@ -25,6 +25,10 @@ struct Losses {
   double value, slope;
 };
 
+// Share of C by which x lies away from its bounds: rounding. Where the classes weigh the same the
+// last x would else be free, and say that one end of an interval of intercepts is best, by chance.
+constexpr double kInside = 1e-12;
+
 // The levels -F that x can rise to and fall to: the largest of those that can rise, the least of
 // those that can fall; infinite where there is none.
 struct Levels {

@@ -1030,7 +1030,7 @@ MUTATIONS = [
     Mutation(
         "many problems: levels of variables at bounds",
         "objective.cpp",
-        "counts & (x < load(of.upper + p))",
+        "counts & (x < load(of.upper + p) - inside)",
         "counts & (x <= load(of.upper + p))",
         BATCH,
     ),
@@ -1828,6 +1828,13 @@ MUTATIONS = [
         "folds.py",
         "for sign in (1, -1)]",
         "for sign in (1, 1)]",
+        SELECTION,
+    ),
+    Mutation(
+        "intercept: the middle where rounding leaves an alpha inside of its bounds",
+        "objective.hpp",
+        "kInside = 1e-12",
+        "kInside = 0",
         SELECTION,
     ),
     Mutation(

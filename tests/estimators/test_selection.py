@@ -342,6 +342,22 @@ def test_balanced_classes_are_those_of_each_fold():
     np.testing.assert_array_equal(clf.scores_, scores)
 
 
+def test_where_an_interval_of_intercepts_is_best_all_folds_take_its_middle():
+    """All alpha are C, but for rounding, which else chose an end: another one a fold."""
+    made = {"n_informative": 4, "n_redundant": 0, "flip_y": 0.3, "class_sep": 0.5}
+    X, y = make_classification(100, 5, random_state=2, **made)
+    options = {"gamma": 0.05, "class_weight": "balanced"}
+    folds = list(StratifiedKFold(5).split(X, y))
+    whole = SVCCV(Cs=[0.01], cv=folds, **options).fit(X, y)
+    for fold, score in zip(folds, whole.scores_.ravel(), strict=True):
+        alone = SVCCV(Cs=[0.01], cv=[fold], **options).fit(X, y)
+        assert alone.scores_.item() == score
+        for solver in ("auto", "irwls"):
+            train, test = fold
+            machine = SVC(C=0.01, solver=solver, **options).fit(X[train], y[train])
+            assert machine.score(X[test], y[test]) == score
+
+
 def test_groups_go_to_the_splitter():
     X, y = scaled(load_wine)
     groups = np.arange(len(y)) % 7
