@@ -11,6 +11,7 @@ problems one after the other; what comes out does not depend on them.
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,10 @@ NEWTON_STEPS, UPDATES = "newton_steps", "updates"
 # 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
 # 0.76 times at 1,090,000, on two cores that had other work too.
 SHARED_ENTRIES = 100_000
+# Entries up to which OpenBLAS takes one thread for a product anyway (9,216 of a matrix
+# and a vector, more of two matrices): to say so takes a tenth of a fit. Above others
+# would wait for a busy core longer than the product takes.
+ALONE = 9_000
 # Rows up to which a problem is solved to the digits of float64, as by kernel values,
 # where some further Newton steps reach them.
 FEW_ROWS, DIGITS = 128, 1e-12
@@ -95,7 +100,7 @@ def solve_many_linear(
     v *= units.unit
     W = np.ascontiguousarray(v[:, :n])
     b = np.zeros(t) if problems.intercept == "none" else v[:, n] + units.shift
-    with ONE_BLAS_THREAD:  # others would wait for a busy core longer than it takes
+    with ONE_BLAS_THREAD if t * problems.X.size > ALONE else nullcontext():
         b = problems.centered(alpha, W, b)
         bounds = problems.certificates(alpha, W, b)
     status = Status.STALLED
