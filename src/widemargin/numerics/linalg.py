@@ -81,9 +81,9 @@ def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     """Rows start..stop-1 of X as a view: (stop - start, n)."""
     if isinstance(X, np.ndarray):
         return X[start:stop]
-    if stop - start == X.shape[0]:
-        return X
     low, high = X.indptr[start], X.indptr[stop]
+    if stop - start == X.shape[0] and high == len(X.data):
+        return X
     # Set field by field: the constructor would scan and may copy the indices.
     rows = sparse.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
     rows.data, rows.indices = X.data[low:high], X.indices[low:high]
