@@ -1,5 +1,6 @@
 """How labels become binary problems, and how their decisions become labels."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
@@ -129,6 +130,12 @@ def tasks_of(n_classes: int, scheme: str) -> BinaryTasks:
         return BinaryTasks(np.ones(1, np.int64))
     if scheme == "ovr":
         return BinaryTasks(np.arange(n_classes))
+    return _pairs(n_classes)
+
+
+@functools.lru_cache(maxsize=2)  # to find them takes a thirtieth of a small fit
+def _pairs(n_classes: int) -> BinaryTasks:
+    """All pairs of classes; nobody writes to them."""
     return BinaryTasks(*np.triu_indices(n_classes, 1))
 
 
