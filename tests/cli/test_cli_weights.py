@@ -121,6 +121,37 @@ def test_arrays_of_weights_that_are_refused(wine, capsys):
         assert words in said
 
 
+@pytest.mark.parametrize(
+    "machine",
+    [
+        "",
+        "--kernel rbf",
+        "--kernel rbf --rank 9",
+        "--kernel rbf --cv 2",
+        "--kernel rbf --budget 9",
+        "--type nu --nu 0.1",
+        "--type regress --kernel rbf",
+        "--type nu-regress",
+        "--type one-class",
+    ],
+)
+@pytest.mark.parametrize(
+    "given", ["three.svm --weight w.txt", "d.npy --label 0 --weight 1"]
+)
+def test_no_machine_leaves_rows_of_negative_weight_out(wine, capsys, machine, given):
+    X, y = wine
+    w = np.ones(len(y))
+    w[7] = -1.0
+    np.savetxt("w.txt", w)
+    np.save("d.npy", np.column_stack([y, w, X]))
+    data, *words = [*given.split(), *machine.split()]
+    place = "line 8" if data == "three.svm" else "row 7"
+    assert refused(capsys, "train", data, "m.wm", *words) == (
+        f"widemargin: {data}: --weight must be finite and nonnegative. "
+        f"Got -1.0 at {place} instead.\n"
+    )
+
+
 # -- weights of classes ----------------------------------------------------------------
 
 

@@ -28,7 +28,11 @@ from widemargin.cli.scaling import read_scaling, say_uneven, scaled
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import begin_training, report_training
 from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
-from widemargin.estimators.classifier import Classifier, keep_in_model
+from widemargin.estimators.classifier import (
+    Classifier,
+    keep_in_model,
+    refuse_negative,
+)
 from widemargin.estimators.labels import distinct
 from widemargin.estimators.multiclass import tasks_of
 from widemargin.estimators.progress import Printer
@@ -388,6 +392,7 @@ def _search(
 def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
     classifier: Classifier = _classifier(options, **others)
+    refuse_negative(classifier)
     problems = _problems(classifier, data)
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
     classifier.set_params(callback=printer)

@@ -288,6 +288,11 @@ def keep_in_model(classifier: Classifier, facts: Mapping[str, Any]) -> None:
     classifier._meta |= facts
 
 
+def refuse_negative(estimator: Any) -> None:
+    """Let its fits refuse rows of negative weight, whatever its class does."""
+    estimator._leaves_out_negative = False
+
+
 def tell_ends(solutions: Sequence[Solution], columns: Columns | None = None) -> None:
     """Raise or warn where the solves did not end well; their columns may be known."""
     found = columns or columns_of(solutions)

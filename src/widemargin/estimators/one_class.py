@@ -175,7 +175,7 @@ class OneClassSVM(
 
     certify, polish = "approximate", False  # what `SVC` has beside a rank
     coef_ = WeightsOfKernel()
-    _takes_objects = True
+    _takes_objects = _leaves_out_negative = True
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class OneClassSVM(
         rows = read_rows(self, X, reset=True)
         m = rows.shape[0]
         check = Checker(f"{owner}.fit")
-        weights = labels.as_weights(check, sample_weight, m, leaves_out=True)
+        weights = labels.as_weights(check, sample_weight, m, self._leaves_out_negative)
         given = None if sample_weight is None else weights
         kernel = set_kernel(self, rows, given)
         recipe = self._recipe(kernel, weights)
