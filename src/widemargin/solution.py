@@ -101,9 +101,9 @@ def reached(gap: float, tol: float) -> str:
     return f"before anything useful was proved (asked: a relative gap of {tol:.0e})"
 
 
-def ended(status: Status | str, gap: float, tol: float) -> str:
+def ended(status: Status | str, gap: float, tol: float, is_convex: bool) -> str:
     """How a fit has ended, and with which gap: what a sentence begins with."""
-    head = _HEADS.get(Status(status))
+    head = _HEADS.get(Status(status)) if is_convex else _NO_PROOF
     if head is None:
         return f"Stopped ({status}) {reached(gap, tol)}"
     return f"{head} a relative gap of {gap:.1e} (asked: {tol:.0e})"
@@ -502,9 +502,7 @@ class Solution:
             return _summary(self.together, self.tol)
         gap = self.certificate.relative_gap
         # skops keeps the text of the status.
-        head = ended(self.status, gap, self.tol)
-        if not self.is_convex:
-            head = f"{_NO_PROOF} a relative gap of {gap:.1e} (asked: {self.tol:.0e})"
+        head = ended(self.status, gap, self.tol, self.is_convex)
         known = hasattr(self, "alpha")
         vectors = f"{self.n_support:,}" if known else "not stored"
         if self.at_bound is not None:

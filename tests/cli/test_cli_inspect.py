@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from widemargin import SVC, save_model
+from widemargin import SVC, save_model, save_svmlight
 from widemargin.cli import main
 from widemargin.models.model import Decision, Model
 
@@ -122,6 +122,29 @@ def test_names_of_features_that_do_not_fit_are_left_out(here, capsys):
         assert (
             "for 1: 1 (+2), 0 (+1); columns counted from 0\n" in capsys.readouterr().out
         )
+
+
+def test_a_gap_that_is_no_proof_says_so(here, capsys):
+    X = np.random.default_rng(0).normal(size=(90, 3))
+    for classes in (2, 3):
+        save_svmlight(X, np.arange(90) % classes, "d.svm")
+        words = ["train", "d.svm", "m.wm", "--kernel", "sigmoid", "--gamma", "1"]
+        assert main([*words, "--coef0", "3"]) in (0, 1)
+        out, err = capsys.readouterr()
+        assert "tationary, but not proved to be best" in out
+        assert "not positive semidefinite" in err
+        assert main([*words, "--coef0", "3", "--json"]) in (0, 1)
+        assert json.loads(capsys.readouterr().out)["is_convex"] is False
+        assert main(["inspect", "m.wm"]) == 0
+        said = capsys.readouterr().out
+        assert re.search(
+            r"^dual gap +\S+\n +no proof, as the kernel is not", said, re.M
+        )
+        assert "is convex" not in said
+        assert main(["inspect", "m.wm", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["is_convex"] is False
+    assert main(["train", "d.svm", "m.wm", "--kernel", "rbf", "--json"]) == 0
+    assert "is_convex" not in json.loads(capsys.readouterr().out)
 
 
 def test_a_kernel_model_shows_its_features(here, capsys):

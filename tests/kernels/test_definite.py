@@ -107,7 +107,9 @@ def test_several_problems_and_regressions_say_so():
         clf.fit(np.arange(60.0)[:, np.newaxis], np.arange(60) % 7 % 3)
     assert str(clf.solution_).startswith("Stationary, but 3 problems not proved")
     with pytest.warns(RuntimeWarning, match="not positive semidefinite"):
-        SVR(kernel="precomputed").fit(K, y)
+        svr = SVR(kernel="precomputed").fit(K, y)
+    assert clf.model_.meta["is_convex"] is svr.model_.meta["is_convex"] is False
+    assert "is_convex" not in SVR().fit(K, y).model_.meta
 
 
 def test_the_solver_of_balls_says_so():

@@ -41,8 +41,11 @@ def run(options: argparse.Namespace) -> int:
         escaped(name.replace("_", " ")): [escaped(str(value))]
         for part in (facts, model.meta, facts)
         for name, value in part.items()
-        if name not in ("feature_names", SCALES)
+        if name not in ("feature_names", SCALES, "is_convex")
     }
+    if model.meta.get("is_convex") is False:
+        plain = "no proof, as the kernel is not positive semidefinite"
+        shown.setdefault("dual gap", []).append(plain)
     shown["classes"] = [", ".join(map(as_text, facts["classes"])) or "none"]
     if model.calibration is not None:
         shown["calibration"] = [repr(model.calibration)]

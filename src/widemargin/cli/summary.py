@@ -21,6 +21,7 @@ from widemargin.report import write_report
 from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
 from widemargin.solution import ended
+from widemargin.solutions import columns_of
 
 
 def report_training(
@@ -142,6 +143,7 @@ def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
         **_labels(classifier, data),
         "status": classifier.status_,
         "relative_gap": classifier.dual_gap_,
+        **({} if columns_of(solutions).are_convex else {"is_convex": False}),
         "tol": classifier.tol,
         "primal": [s.certificate.primal for s in solutions],
         "dual": [s.certificate.dual for s in solutions],
@@ -267,7 +269,8 @@ def _lines(
     if len(classifier.solutions_) == 1:
         lines.append(str(classifier.solution_))
     else:
-        end = ended(facts["status"], facts["relative_gap"], facts["tol"])
+        is_convex = facts.get("is_convex", True)
+        end = ended(facts["status"], facts["relative_gap"], facts["tol"], is_convex)
         lines += [
             f"{len(classifier.solutions_)} problems, {_against(classifier)}: "
             f"{end[0].lower()}{end[1:]} by {facts['solver']}.",

@@ -354,6 +354,15 @@ def tell_end(end: Any, is_convex: bool) -> None:
         warnings.warn(NOT_CONVEX, RuntimeWarning, stacklevel=users_level())
 
 
+def facts_of_end(estimator: Any, is_convex: bool) -> dict[str, Any]:
+    """How a fit ended, as its model keeps it; that a gap is no proof where it is none.
+
+    Models that are older do not say so.
+    """
+    facts = {"dual_gap": estimator.dual_gap_, "status": estimator.status_}
+    return facts if is_convex else facts | {"is_convex": False}
+
+
 _NOT_THE_USERS = {
     *("widemargin", "sklearn", "joblib"),
     *("concurrent", "multiprocessing", "runpy", "threading"),

@@ -17,6 +17,7 @@ from widemargin.estimators.checks import (
     check_limits,
     check_solver,
     check_weight,
+    facts_of_end,
     fitted_anew,
     intercept_of,
     read_rows,
@@ -257,8 +258,7 @@ class Classifier(
         self._meta = {
             "loss": self.loss,
             "C": self.C,
-            "dual_gap": self.dual_gap_,
-            "status": self.status_,
+            **facts_of_end(self, found.are_convex),
         }
         if hasattr(self, "feature_names_in_"):
             self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.checks import fitted_anew, tell_end
+from widemargin.estimators.checks import facts_of_end, fitted_anew, tell_end
 from widemargin.estimators.kernel_machines import keep_objects, keep_weights
 from widemargin.estimators.low_rank import Approximation, facts_of
 from widemargin.estimators.plans import Fit
@@ -45,8 +45,7 @@ def store_function(
     estimator.n_iter_ = max(1, solutions[0].trace[-1].iteration)
     estimator.dual_gap_ = float(solutions[0].certificate.relative_gap)
     estimator.status_ = solutions[0].status.value
-    known = {"dual_gap": estimator.dual_gap_, "status": estimator.status_}
-    estimator._meta = facts | known
+    estimator._meta = facts | facts_of_end(estimator, solutions[0].is_convex)
     if hasattr(estimator, "feature_names_in_"):
         names = [str(name) for name in estimator.feature_names_in_]
         estimator._meta["feature_names"] = names
