@@ -66,6 +66,16 @@ def test_our_models_become_text_and_predict_the_same(kernel, here, capsys):
         assert len(set(told[0].split())) == classes
 
 
+def test_scores_of_pairs_are_left_out_with_a_note(here, capsys):
+    words = ["train", "three.svm", "m.wm", "--kernel", "rbf", "--decision-shape", "ovo"]
+    assert main(words) == 0
+    capsys.readouterr()
+    for output, told in (("m.model", 1), ("again.wm", 0), ("m.onnx", 0)):
+        assert main(["convert", "m.wm", output]) == 0
+        said = capsys.readouterr().err
+        assert said.count("scores of pairs (--decision-shape ovo) are left out") == told
+
+
 def test_a_regression_is_predicted(here, capsys):
     X, _ = load_svmlight("test.svm")
     peer = svm.SVR(gamma=1e-4).fit(X.toarray(), X.toarray()[:, 0])

@@ -62,10 +62,13 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
         write = write_onnx if kind == ".onnx" else save_model
     with about(options.input):
         write(model, options.output)
-    if kind == names.TEXT_MODEL and model.calibration is not None:
+    absent = "probabilities" if model.calibration is not None else ""
+    if model.shape == "ovo":  # which has no probabilities
+        absent = "scores of pairs (--decision-shape ovo)"
+    if kind == names.TEXT_MODEL and absent:
         note(
-            f"{options.output}: probabilities are left out, as the text has no "
-            "place for them; .wm and .onnx keep them"
+            f"{options.output}: {absent} are left out, as the text has no place for "
+            "them; .wm and .onnx keep them"
         )
 
 

@@ -94,7 +94,8 @@ def write_libsvm(model: Any, path: Path) -> None:
     Weights of the columns are written as one support vector for each decision. All
     numbers have as many digits as they need to come back to the bit; LIBSVM makes its
     sums in another order. ``meta["svm_type"]`` says which of the types of LIBSVM is
-    written where there are several.
+    written where there are several. Probabilities and the shape "ovo" of scores are
+    left out: a file has no place for them.
 
     Examples
     --------
