@@ -179,6 +179,24 @@ def test_factors_of_classes_whose_labels_are_words(wine, capsys):
     np.testing.assert_allclose(found, alone.decision_function(X), atol=1e-4)
 
 
+def test_labels_with_commas_are_in_quotes(wine, capsys):
+    X, y = wine
+    np.save("y.npy", np.array(["blü", "green, light", '5" red'])[y])
+    given = ["train", "X.npy", "m.wm", "--label", "y.npy", "--tol", "1e-8"]
+    weight = '"green, light":3,"5"" red":0.5'
+    printed(capsys, *given, "--class-weight", weight)
+    alone = LinearSVC(class_weight={2: 3.0, 0: 0.5}, tol=1e-8)
+    alone.fit(X, (y + 1) % 3)  # the order of the labels
+    found = scores_of("m.wm", X)
+    np.testing.assert_allclose(found, alone.decision_function(X), atol=1e-4)
+    listed = '"5"" red", blü, "green, light"'
+    assert f"{listed}\n" in printed(capsys, "inspect", "m.wm")
+    said = refused(capsys, *given, "--class-weight", "green:3")
+    assert f"expected labels of X.npy ({listed}), found 'green'" in said
+    said = refused(capsys, *given, "--class-weight", "green, light:3")
+    assert 'such as 1:2,-1:0.5 or "a, b":2' in said
+
+
 def test_factors_of_classes_with_folds(wine, capsys):
     X, y = wine
     said = printed(capsys, "train", "three.svm", "m.wm", "--class-weight", "1:3",
@@ -196,6 +214,8 @@ def test_factors_of_classes_with_folds(wine, capsys):
         ("1", "expected balanced, or LABEL:FACTOR with commas between"),
         ("1:2,1:3", "expected balanced, or LABEL:FACTOR"),
         (":2", "expected balanced, or LABEL:FACTOR"),
+        ("", "expected balanced, or LABEL:FACTOR"),
+        ("a\nb:2", "expected balanced, or LABEL:FACTOR"),
         ("1:0", "expected a positive number, found '0'"),
         ("balance", "expected balanced, or LABEL:FACTOR"),
     ],

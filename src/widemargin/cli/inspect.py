@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.cli.output import SOLVED, as_text, escaped, say
+from widemargin.cli.output import SOLVED, as_text, escaped, listed, say
 from widemargin.cli.reading import read_model
 from widemargin.kernels.expansion import Expansion
 from widemargin.models.model import Decision, Model
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if model.meta.get("is_convex") is False:
         plain = "no proof, as the kernel is not positive semidefinite"
         shown.setdefault("dual gap", []).append(plain)
-    shown["classes"] = [", ".join(map(as_text, facts["classes"])) or "none"]
+    shown["classes"] = [listed(facts["classes"]) or "none"]
     if model.calibration is not None:
         shown["calibration"] = [repr(model.calibration)]
     names = columns(model)

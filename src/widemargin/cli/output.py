@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -120,6 +120,18 @@ def as_text(label: Any) -> str:
     """A label as text: whole numbers without a point, as svmlight files have them."""
     whole = isinstance(label, float) and label.is_integer()
     return str(int(label)) if whole else escaped(str(label))
+
+
+def listed(labels: Iterable[Any]) -> str:
+    """Labels between commas, as --class-weight takes them: some in quotes, as in CSV."""
+    return ", ".join(_quoted(as_text(label)) for label in labels)
+
+
+def _quoted(text: str) -> str:
+    """The text in quotes, where it is empty or holds a space, a comma or quotes."""
+    plain = text and not re.search(r'[\s,"]', text)
+    doubled = text.replace('"', '""')
+    return text if plain else f'"{doubled}"'
 
 
 @contextmanager

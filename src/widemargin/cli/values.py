@@ -1,6 +1,7 @@
 """Values of options: numbers, sizes and names, or a sentence. Imports nothing slow."""
 
 import argparse
+import csv
 import os
 import re
 from collections.abc import Iterable
@@ -202,16 +203,20 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def class_weights(text: str) -> str | list[tuple[str, float]]:
-    """The word "balanced", or factors by label: 1:2,-1:0.5."""
+    """The word "balanced", or factors by label: 1:2,-1:0.5; quotes are those of CSV."""
     if text == "balanced":
         return text
     found: dict[str, float] = {}
-    for part in text.split(","):
+    try:
+        parts = next(csv.reader([text])) or [""]
+    except csv.Error:
+        parts = [""]
+    for part in parts:
         label, colon, factor = part.rpartition(":")
         if not (colon and label) or label in found:
             raise argparse.ArgumentTypeError(
-                f"expected balanced, or LABEL:FACTOR with commas between, such as "
-                f"1:2,-1:0.5, found {text!r}"
+                "expected balanced, or LABEL:FACTOR with commas between, such as "
+                f'1:2,-1:0.5 or "a, b":2, found {text!r}'
             )
         found[label] = positive(factor)
     return list(found.items())

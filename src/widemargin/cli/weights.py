@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.cli.output import as_text
+from widemargin.cli.output import as_text, listed
 from widemargin.system.files import open_bytes
 
 Vector = NDArray[np.float64]
@@ -77,7 +77,7 @@ def of_classes(options: argparse.Namespace, y: Any) -> Any:
     for name, factor in given:
         meant = [label for label in labels if _is_label(label, name)]
         if not meant:
-            shown = ", ".join(map(as_text, labels[:_SHOWN]))
+            shown = listed(labels[:_SHOWN])
             more = ", ..." * (len(labels) > _SHOWN)
             raise ValueError(
                 f"--class-weight: expected labels of {options.data} ({shown}{more}), "
