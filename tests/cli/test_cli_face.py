@@ -1,6 +1,7 @@
 """What a person sees: words that are meant, tables in text, lines that fit."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -327,6 +328,8 @@ def test_advice_names_options(people, capsys):
     asked = ["people.csv", "m.wm", "--label", "bought", "--columns", "age,job"]
     assert main(["train", *asked, "--max-iter", "1", "--tol", "1e-9"]) == 1
     said = capsys.readouterr().out
+    assert main(["train", *asked, "--max-iter", "1", "--tol", "1e-9", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["message"] in said
     assert "Stopped by --max-iter 1 before anything useful was proved" in said
     assert (
         "Raise --max-iter or leave it out, scale the features (--scale standard)"

@@ -336,7 +336,7 @@ def test_nu_of_classes(here, capsys):
     capsys.readouterr()
     asked = ["--type", "nu", "--nu", "0.9", "--label", "kind.npy"]
     message = refused(capsys, "train", "train.npy", "m.wm", *asked)
-    assert "must be at most 0.6" in message
+    assert message.startswith("widemargin: train.npy: --nu must be at most 0.6")
 
 
 def test_nu_of_classes_with_factors(here, capsys):

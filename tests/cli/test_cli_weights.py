@@ -179,6 +179,16 @@ def test_factors_of_classes_whose_labels_are_words(wine, capsys):
     np.testing.assert_allclose(found, alone.decision_function(X), atol=1e-4)
 
 
+def test_factors_of_classes_without_a_weight_are_refused(wine, capsys):
+    X, y = wine
+    np.save("w.npy", np.float64(y != 0))
+    given = ["train", "three.svm", "m.wm", "--weight", "w.npy"]
+    assert refused(capsys, *given, "--class-weight", "0:2") == (
+        "widemargin: three.svm: --class-weight must name classes of y that have rows "
+        "of positive weight. Got 0.0 instead.\n"
+    )
+
+
 def test_labels_with_commas_are_in_quotes(wine, capsys):
     X, y = wine
     np.save("y.npy", np.array(["blü", "green, light", '5" red'])[y])

@@ -123,7 +123,7 @@ def as_text(label: Any) -> str:
 
 
 def listed(labels: Iterable[Any]) -> str:
-    """Labels between commas, as --class-weight takes them: some in quotes, as in CSV."""
+    """Labels between commas, as --class-weight takes them: quoted as in CSV."""
     return ", ".join(_quoted(as_text(label)) for label in labels)
 
 

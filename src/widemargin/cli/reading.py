@@ -42,7 +42,14 @@ _OF_SOLVERS = {
     r"\b(\w+)='(\w+)'": r"--solver-option \1=\2",
     r"\buse irwls\b": "use --solver irwls",
 }
-_PARAMETERS = {"cv": "--cv", "sample_weight": "--weight"}
+_PARAMETERS = {
+    "class_weight": "--class-weight",
+    "cv": "--cv",
+    "kernel": "--kernel",
+    "nu": "--nu",
+    "rank": "--rank",
+    "sample_weight": "--weight",
+}
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
 OURS = "widemargin"
 _HEADS = {OURS: MAGIC} | HEADS

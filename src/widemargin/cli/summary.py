@@ -152,7 +152,7 @@ def _facts(classifier: Classifier, data: Data) -> dict[str, Any]:
         "seconds": classifier.seconds_,
         "solver": solution.solver,
         "reason": solution.reason,
-        "message": worst.message,
+        "message": with_options(worst.message),
     } | _of_kind(classifier)
 
 
@@ -280,7 +280,7 @@ def _lines(
     what = "the fit of the best values" if "selection" in facts else "training"
     lines.append(f"{what} took {time_of(classifier)}")
     if facts["status"] != "solved":
-        lines.append(with_options(facts["message"]))
+        lines.append(facts["message"])
     lines += _model_lines(facts)
     if "test_rows" in facts:
         lines.append(in_words(facts, options.test, facts["test_rows"]))

@@ -267,5 +267,8 @@ def class_factors(
     # In a fold of the data classes may be missing, but then all others are named.
     if len(named) < min(len(classes), len(class_weight)):
         others = [key for key in class_weight if key not in classes]
-        check.refuse_part(name, "name classes of y", ", ".join(map(repr, others)))
+        expected = "name classes of y"
+        if not (weights > 0.0).all():
+            expected += " that have rows of positive weight"
+        check.refuse_part(name, expected, ", ".join(map(repr, others)))
     return np.array([float(class_weight.get(label, 1.0)) for label in classes])
