@@ -179,6 +179,18 @@ def test_factors_of_classes_whose_labels_are_words(wine, capsys):
     np.testing.assert_allclose(found, alone.decision_function(X), atol=1e-4)
 
 
+@pytest.mark.parametrize("machine", ["", "--kernel rbf", "--cv 2", "--type nu --nu .1"])
+def test_a_class_whose_rows_have_weight_0_is_told_once(wine, capsys, machine):
+    X, y = wine
+    np.save("w.npy", np.float64(y != 0))
+    words = ["train", "three.svm", "m.wm", "--weight", "w.npy", *machine.split()]
+    assert main(words) == 0
+    assert capsys.readouterr().err == (
+        "widemargin: Rows of weight 0 count as removed, and there are no others of the "
+        "class(es) 0.0: the model does not know them.\n"
+    )
+
+
 def test_factors_of_classes_without_a_weight_are_refused(wine, capsys):
     X, y = wine
     np.save("w.npy", np.float64(y != 0))

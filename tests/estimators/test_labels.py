@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from widemargin import SVC, SVR, LinearSVC, NuSVC, NuSVR
+from widemargin import SVC, SVCCV, SVR, LinearSVC, LinearSVCCV, NuSVC, NuSVR
 from widemargin.estimators import labels
 from widemargin.parameters import Checker
 
@@ -131,9 +131,12 @@ def test_a_weight_is_a_number_of_rows_exactly(iris, loss):
     np.testing.assert_allclose(weighted.intercept_, repeated.intercept_, rtol=1e-7)
 
 
-def test_a_class_without_weight_is_removed(iris):
+@pytest.mark.parametrize("kind", [LinearSVC, SVC, LinearSVCCV, SVCCV])
+def test_a_class_without_weight_is_removed_with_a_warning(iris, kind):
     X, y = iris
-    clf = LinearSVC().fit(X, y, sample_weight=(y != "setosa").astype(float))
+    said = r"^Rows of weight 0 count as removed, .* of the class\(es\) setosa: the mod"
+    with pytest.warns(UserWarning, match=said):
+        clf = kind().fit(X, y, sample_weight=(y != "setosa").astype(float))
     assert list(clf.classes_) == ["versicolor", "virginica"]
     assert set(clf.predict(X)) <= {"versicolor", "virginica"}
 

@@ -384,8 +384,8 @@ def _search(
             search.fit(data.X, data.y, data.weights)
         except ValueError as error:
             raise ValueError(with_options(str(error))) from error
-    for warning in caught:
-        note(with_options(str(warning.message)))
+    for said in dict.fromkeys(str(warning.message) for warning in caught):
+        note(with_options(said))
     return search
 
 
@@ -402,7 +402,8 @@ def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
             reading.about(data.path, data.first_index),
         ):
             warnings.simplefilter("ignore")  # the status is told at the end
-            warnings.filterwarnings("always", message="The kernel is not positive")
+            for told in ("The kernel is not positive", "Rows of weight 0"):
+                warnings.filterwarnings("always", message=told)
             with _making_features(options, printer):
                 classifier.fit(data.X, data.y, data.weights)
     except (KeyboardInterrupt, MemoryError) as error:

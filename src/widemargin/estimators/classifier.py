@@ -98,6 +98,8 @@ class Classifier(
         -----
         ConvergenceWarning
             The gap asked for was not reached; says how far it is and what helps.
+        UserWarning
+            All rows of a class have weight 0: the model does not know the class.
         RuntimeWarning
             The kernel was seen not to be positive semidefinite: the answer is a
             stationary point, and its gap proves nothing.

@@ -155,12 +155,13 @@ def find_classes(
 ) -> tuple[Labels, Index]:
     """Classes with a positive weight, and the index of each row's class (else 0).
 
-    ``also`` is what is said, too, where there is only one class.
+    Warns of classes without. ``also`` is what is said, too, where only one is left.
     """
     classes = distinct(y, weights)
+    has_zeros = weights is not None and not (weights > 0).all()
     if len(classes) < 2:
         expected = "hold at least two classes"
-        if weights is not None and not (weights > 0).all():  # in scikit-learn's words
+        if has_zeros:  # in scikit-learn's words
             expected += (
                 " (Invalid input - all samples with positive weights belong to the "
                 f"same class{also})"
@@ -168,6 +169,12 @@ def find_classes(
         check.refuse_part("y", expected, f"one class ({classes[0]})")
     if len(y) > FEW_ROWS and 2 * len(classes) > len(y):
         check_classification_targets(y)  # warns
+    if has_zeros and len(lost := np.setdiff1d(distinct(y), classes)):
+        said = (
+            "Rows of weight 0 count as removed, and there are no others of the "
+            f"class(es) {', '.join(map(str, lost))}: the model does not know them."
+        )
+        warnings.warn(said, UserWarning, stacklevel=users_level())
     place = np.empty(len(y), np.min_scalar_type(len(classes)))  # mostly a byte
     for rows in _chunks(len(y)):
         place[rows] = _place(classes, y[rows])

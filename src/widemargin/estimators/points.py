@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.batch_problems import form
@@ -346,7 +345,7 @@ def _fit_after(
         machine.set_params(time_limit=left)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told at the end
+            warnings.simplefilter("ignore", UserWarning)  # told by the search
             machine._fit(*data, after(machine, before))
     except KeyboardInterrupt:
         return Status.INTERRUPTED
