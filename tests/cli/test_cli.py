@@ -278,6 +278,20 @@ def test_columns_that_the_model_has_never_seen_are_ignored_and_said(here, capsys
     assert capsys.readouterr() == ("1\n-1\n", message)
 
 
+def test_labels_that_the_model_has_never_seen_are_said(here, capsys):
+    (here / "small.svm").write_text("1 1:1\n-1 1:-1\n")
+    (here / "new.svm").write_text("1 1:2\n7 1:2\n9 1:-2\n-1 1:-3\n")
+    assert main(["train", "small.svm", "m.wm", "--test", "new.svm"]) == 0
+    out, err = capsys.readouterr()
+    assert "accuracy 50.00 % on new.svm" in out
+    assert err == (
+        "widemargin: new.svm: rows with labels that the model has never seen count as "
+        "wrong (7, 9)\n"
+    )
+    assert main(["train", "small.svm", "m.wm", "--test", "small.svm"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 # -- files -----------------------------------------------------------------------------
 
 

@@ -112,6 +112,14 @@ def test_formats_that_do_not_fit_are_refused(here, capsys):
     )
 
 
+def test_what_is_no_model_is_blamed_itself(here, capsys):
+    (here / "fake.wm").write_text("hello")
+    for output in ("m.onnx", "m.wm", "m.model", "m.svm"):
+        said = refused(capsys, "convert", "fake.wm", output)
+        assert said.startswith("widemargin: fake.wm: expected a model, found another")
+        assert said == refused(capsys, "inspect", "fake.wm")
+
+
 def test_a_damaged_model_of_libsvm_is_one_sentence(here, capsys):
     peer, _ = fitted("rbf", "c_svc", "three")
     text = text_of(peer, "c_svc")

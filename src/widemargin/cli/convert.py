@@ -7,7 +7,7 @@ from typing import Any
 
 from widemargin.cli import names
 from widemargin.cli.output import SOLVED, note
-from widemargin.cli.reading import OURS, about, kind_of_model, read
+from widemargin.cli.reading import OURS, about, kind_of_model, read, read_model
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
 from widemargin.models.liblinear import read_liblinear, write_liblinear
@@ -26,6 +26,8 @@ def run(options: argparse.Namespace) -> int:
     """Convert a file."""
     check_outputs([options.output], [options.input])
     kind = kind_of_model(options.input)
+    if kind is None and names.is_model(options.input):
+        read_model(options.input)  # says that it is none
     if kind is None:
         _convert_data(options)
     else:

@@ -3,7 +3,9 @@
 import numpy as np
 
 from widemargin.cli.datasets import Data
+from widemargin.cli.output import SHOWN, listed, note
 from widemargin.data.memory import as_rows
+from widemargin.estimators.labels import distinct
 from widemargin.models.errors import errors, guesses
 from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
@@ -32,6 +34,18 @@ def measured(model: Model, test: Data) -> dict[str, float]:
     if not is_one or np.isin(test.y, model.classes).all():
         facts["accuracy"] = right / m
     return facts
+
+
+def say_unseen(model: Model, test: Data) -> None:
+    """Say which labels the model has never seen: no accuracy has them right."""
+    if model.is_regression or model.scheme == ONE_CLASS:
+        return
+    unseen = np.setdiff1d(distinct(test.y), model.classes).tolist()
+    if unseen:
+        note(
+            f"{test.path}: rows with labels that the model has never seen count as "
+            f"wrong ({listed(unseen, SHOWN)})"
+        )
 
 
 def in_words(facts: dict[str, float], path: str, m: int) -> str:

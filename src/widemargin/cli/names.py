@@ -21,8 +21,13 @@ def check_data(path: str) -> None:
 
 def check_model(path: str) -> None:
     """Refuse a name that does not say the format of a model."""
-    if _last(path) not in MODELS:
+    if not is_model(path):
         _refuse(path, "a model", ", ".join(MODELS))
+
+
+def is_model(path: str) -> bool:
+    """Whether a name says that the file is a model."""
+    return _last(path) in MODELS
 
 
 def check_trained(path: str) -> None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,6 +17,7 @@ INTERRUPTED, CLOSED = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells say 
 # Characters of a write. With PYTHONUNBUFFERED, what a closed pipe or full disk leaves
 # of a write is lost without an error, and only the next one fails.
 _PIECE = 4096
+SHOWN = 12  # names, or labels, that a sentence has
 _DELAY = 1.0  # seconds before a note on the work: as the progress bar's
 
 
@@ -122,9 +123,13 @@ def as_text(label: Any) -> str:
     return str(int(label)) if whole else escaped(str(label))
 
 
-def listed(labels: Iterable[Any]) -> str:
-    """Labels between commas, as --class-weight takes them: quoted as in CSV."""
-    return ", ".join(_quoted(as_text(label)) for label in labels)
+def listed(labels: Sequence[Any], most: int | None = None) -> str:
+    """Labels between commas, as --class-weight takes them: quoted as in CSV.
+
+    More than ``most`` of them end in dots.
+    """
+    shown = [_quoted(as_text(label)) for label in labels[:most]]
+    return ", ".join(shown + ["..."] * (len(shown) < len(labels)))
 
 
 def _quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from widemargin.cli.output import doing, note
+from widemargin.cli.output import SHOWN, doing, note
 from widemargin.cli.reading import as_of_options
 from widemargin.data.outofcore import (
     column_names,
@@ -26,7 +26,6 @@ from widemargin.system.files import COMPRESSED
 # copy); compressed text is taken to be _PACKED times as large as its file.
 _SHARE, _PACKED = 4, 8
 _UNNAMED = "''"  # a column whose name is empty
-_SHOWN = 12  # columns that a sentence names
 
 
 def is_stored(path: str, memory_limit: int | None) -> bool:
@@ -119,8 +118,8 @@ def check_left_out(path: str, label: str, columns: Sequence[str]) -> None:
 
 def _listed(names: Sequence[str]) -> str:
     """Names for a sentence: all, or the first and the last ones."""
-    if len(names) > _SHOWN:
-        names = [*names[: _SHOWN - 3], "...", *names[-2:]]
+    if len(names) > SHOWN:
+        names = [*names[: SHOWN - 3], "...", *names[-2:]]
     return ", ".join(names)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from widemargin.cli.datasets import Data
-from widemargin.cli.measures import in_words, measured
+from widemargin.cli.measures import in_words, measured, say_unseen
 from widemargin.cli.output import doing, note, say, with_options
 from widemargin.cli.reading import about
 from widemargin.estimators import BudgetSVC
@@ -41,6 +41,7 @@ def report_training(
         m = facts["test_rows"] = test.X.shape[0]
         with doing(f"predicting {m:,} rows"), about(test.path):
             facts |= measured(classifier.model_, test)
+        say_unseen(classifier.model_, test)
     if options.report:
         with doing(f"drawing {options.report}"):
             given = None if test is None else (test.X, test.y)

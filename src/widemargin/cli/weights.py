@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.cli.output import as_text, listed
+from widemargin.cli.output import SHOWN, as_text, listed
 from widemargin.system.files import open_bytes
 
 Vector = NDArray[np.float64]
 _ARRAY, _TEXTS = ".npy", (".txt", ".weights", ".wgt")
-_SHOWN = 12  # labels that a sentence names
 
 
 def is_text(name: str | None) -> bool:
@@ -77,11 +76,9 @@ def of_classes(options: argparse.Namespace, y: Any) -> Any:
     for name, factor in given:
         meant = [label for label in labels if _is_label(label, name)]
         if not meant:
-            shown = listed(labels[:_SHOWN])
-            more = ", ..." * (len(labels) > _SHOWN)
             raise ValueError(
-                f"--class-weight: expected labels of {options.data} ({shown}{more}), "
-                f"found {name!r}"
+                f"--class-weight: expected labels of {options.data} "
+                f"({listed(labels, SHOWN)}), found {name!r}"
             )
         factors[meant[0]] = factor
     return factors

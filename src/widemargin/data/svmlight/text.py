@@ -111,7 +111,8 @@ def _read_into(block: bytearray, filled: int, file: IO[bytes]) -> tuple[int, str
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's trouble, not the data's
-        return filled, str(error)
+        ends = isinstance(error, EOFError)
+        return filled, "the compressed file ends early" if ends else str(error)
     return filled, ""
 
 
