@@ -718,6 +718,27 @@ MUTATIONS = [
         CLASS_WEIGHTS,
     ),
     Mutation(
+        "weights: the rest of the classes on a cluster",
+        "pairs.py",
+        "np.where(index == positive, factor, 1.0)",
+        "np.where(index == positive, factor, factor)",
+        ("tests/data/test_distributed.py",),
+    ),
+    Mutation(
+        "weights: equal samples of classes with factors",
+        "equal_samples.py",
+        "self.whole.weights(k), len(group)",
+        "self.whole.C, len(group)",
+        CLASS_WEIGHTS,
+    ),
+    Mutation(
+        "weights: the factors of problems of folds that go on elsewhere",
+        "folds.py",
+        "tasks=whole.tasks.weighed(found.factors[fold])",
+        "tasks=whole.tasks",
+        CLASS_WEIGHTS,
+    ),
+    Mutation(
         "weights: the rest of the classes with a kernel",
         "batch_problems.py",
         "np.where(signs > 0.0, factors, 1.0)",

@@ -13,8 +13,10 @@ import pytest
 from distributed import Client
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.cases.clusters import cluster, mixture, relative
+from tests.cases.pairwise import product
 from tests.cases.waits import HANGS
 from widemargin import (
     SVC,
@@ -29,6 +31,7 @@ from widemargin.data.distributed.crew import Crew
 from widemargin.data.distributed.opened import open_collection
 from widemargin.data.doubled import DoubledRows
 from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.limits import Limits
 
 pytestmark = pytest.mark.dask
 TIGHT = 1e-10
@@ -226,18 +229,38 @@ def test_a_fit_goes_on_from_a_checkpoint(client, tmp_path, solver):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
-@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
-@pytest.mark.parametrize("weighs", [True, False])
-def test_weights_of_rows_and_classes(client, data, class_weight, multi_class, weighs):
-    X, y = data
-    w = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    given = {"class_weight": class_weight, "multi_class": multi_class, "tol": TIGHT}
+@product(
+    factor=[None, "balanced", 3.0],
+    multi_class=["ovr", "ovo"],
+    weighs=[True, False],
+    n_classes=[2, 3],
+)
+def test_weights_of_rows_and_classes(client, factor, multi_class, weighs, n_classes):
+    X, y, w = three_classes()
+    y = np.minimum(y, n_classes - 1)
+    given = {"multi_class": multi_class, "tol": TIGHT, "class_weight": factor}
+    if isinstance(factor, float):
+        given["class_weight"] = {1: factor}
     here = LinearSVC(**given).fit(X, y, w if weighs else None)
     there = LinearSVC(**given)
     there.fit(*arrays(X, y), da.from_array(w, chunks=700) if weighs else None)
     assert relative(there, here) <= 1e-9
     assert there.n_support_.tolist() == here.n_support_.tolist()
+
+
+@pytest.mark.parametrize("ended", ["max_iter", "time_limit"])
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_problems_of_several_classes_that_are_not_solved(
+    client, ended, multi_class, monkeypatch
+):
+    X, y, _ = three_classes()
+    if ended == "time_limit":  # when the rows are there
+        monkeypatch.setattr(Limits, "is_late", True)
+    svc = LinearSVC(loss="hinge", tol=1e-10, max_iter=1, multi_class=multi_class)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 binary problems are not"):
+        svc.fit(*arrays(X, y))
+    assert ended in {solution.status for solution in svc.solutions_}
+    assert svc.coef_.shape == (3, 5)
 
 
 def test_frames_are_known_by_columns_and_categories(client, data):

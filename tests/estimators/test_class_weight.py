@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 import sklearn.svm
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.class_weight import compute_class_weight
 
 from tests.cases.pairwise import product
-from widemargin import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
+from widemargin import SVC, SVCCV, BudgetSVC, Kernel, LinearSVC, LinearSVCCV, Problem
+from widemargin.estimators import folds
+from widemargin.solution import Status
 
 FACTORS = ["balanced", {0: 0.3, 2: 6.0}]
 
@@ -95,10 +99,24 @@ def test_problems_with_a_kernel_have_weights_of_their_own(
 ):
     X, y = some_rows(120, 8)
     X, y = np.repeat(X, repeats, axis=0), np.repeat(y, repeats)
-    machine.set_params(class_weight=None)
-    found = of_each_class(machine, X, y, class_weight, None)
-    machine.set_params(class_weight=class_weight).fit(X, y)
-    np.testing.assert_allclose(machine.decision_function(X), found, atol=2e-2)
+    found = of_each_class(clone(machine), X, y, class_weight, None)
+    clf = clone(machine).set_params(class_weight=class_weight).fit(X, y)
+    np.testing.assert_allclose(clf.decision_function(X), found, atol=2e-2)
+
+
+# Factors that round in no sum: equal samples are solved as one; and others.
+@pytest.mark.parametrize("factors", [{0: 0.5, 2: 4.0}, {0: 0.3, 2: 6.0}])
+def test_certificates_of_equal_samples_have_the_factors(factors):
+    X, y = some_rows(150, 8)
+    X, y = np.repeat(X, 10, axis=0), np.repeat(y, 10)
+    clf = SVC(C=0.25, gamma=0.05, multi_class="ovr", class_weight=factors).fit(X, y)
+    for k, solution in enumerate(clf.solutions_):
+        C = 0.25 * np.where(y == k, factors.get(k, 1.0), 1.0)
+        signs = np.where(y == k, 1, -1)
+        one = Problem(X, signs, C, "hinge", "free", kernel=Kernel("rbf", gamma=0.05))
+        known = one.certify(solution.alpha, solution.w, solution.b)
+        assert known.relative_gap <= clf.tol
+        assert known.primal == pytest.approx(solution.certificate.primal, rel=1e-6)
 
 
 @pytest.mark.parametrize("search", [LinearSVCCV(), SVCCV(gammas=[0.01, 0.1])])
@@ -108,7 +126,7 @@ def test_searches_weigh_the_classes_of_each_fold(search, shape, class_weight):
     X, y = some_rows(*shape)
     Cs, options = [0.01, 0.3, 10.0], {"multi_class": "ovr", "tol": 1e-6}
     options["class_weight"] = class_weight
-    search.set_params(Cs=Cs, **options).fit(X, y)
+    search = clone(search).set_params(Cs=Cs, **options).fit(X, y)
     kernel = isinstance(search, SVCCV)
     grid = {"C": Cs} | ({"gamma": search.gammas} if kernel else {})
     points = GridSearchCV((SVC if kernel else LinearSVC)(**options), grid).fit(X, y)
@@ -117,9 +135,44 @@ def test_searches_weigh_the_classes_of_each_fold(search, shape, class_weight):
     np.testing.assert_array_equal(found.reshape(5, -1), scores)
 
 
+def test_problems_of_folds_that_go_on_elsewhere_have_the_weights(monkeypatch):
+    """Those that are too hard in float32; here all are said to be."""
+    ends_of, X, y = folds.solve_all, *some_rows(160, 8)
+
+    def stalled(*given):
+        ends = ends_of(*given)
+        ends.is_convex[:] = False
+        return ends._replace(status=Status.STALLED)
+
+    options = {"multi_class": "ovr", "class_weight": {0: 0.3, 2: 6.0}, "tol": 1e-7}
+    search = SVCCV(Cs=[0.3, 10.0], gammas=[0.05], **options)
+    wanted = clone(search).set_params(calibrate="sigmoid").fit(X, y)
+    monkeypatch.setattr(folds, "solve_all", stalled)
+    found = clone(search).set_params(calibrate="sigmoid").fit(X, y)
+    assert found.path_.max() <= 1e-7
+    probabilities = found.predict_proba(X), wanted.predict_proba(X)
+    np.testing.assert_allclose(*probabilities, atol=1e-4)
+
+
+def test_a_problem_that_is_not_begun_is_bounded_by_its_own_weights():
+    X, y = some_rows(200, 8)
+    clf = LinearSVC(class_weight={0: 0.5, 2: 4.0}, time_limit=1e-9)
+    with pytest.warns(ConvergenceWarning):
+        clf.fit(X, y)
+    counts = np.bincount(y)
+    for k, solution in enumerate(clf.solutions_):
+        factor = {0: 0.5, 2: 4.0}.get(k, 1.0)
+        zero = len(y) + (factor - 1.0) * counts[k]
+        assert solution.certificate.primal == pytest.approx(zero)
+
+
 @pytest.mark.parametrize("kind", [LinearSVC, SVC])
-def test_weights_that_no_float_holds_are_refused(kind):
+@pytest.mark.parametrize(
+    ("C", "factor", "words"),
+    [(1e300, 1e9, "have a finite sum"), (1e-200, 1e-200, "be above zero")],
+)
+def test_weights_that_no_float_holds_are_refused(kind, C, factor, words):
     X, y = some_rows(60, 8)
-    clf = kind(C=1e300, multi_class="ovr", class_weight={1: 1e9})
-    with pytest.raises(ValueError, match="must have a finite sum"):
+    clf = kind(C=C, multi_class="ovr", class_weight={1: factor})
+    with pytest.raises(ValueError, match=f"C times the weights .* must {words}"):
         clf.fit(X, y)

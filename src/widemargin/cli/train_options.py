@@ -108,9 +108,10 @@ def _add_weights(train: Any) -> None:
         "--class-weight",
         type=values.class_weights,
         metavar="LABEL:FACTOR,...",
-        help="factors of C by class, such as 1:2,-1:0.5 (others: 1); with --type nu of "
-        "the weights of rows; a label with a comma in double quotes; balanced: all "
-        "classes weigh the same (none)",
+        help="factors of C by class, such as 1:2,-1:0.5 (others: 1); of several "
+        "classes one against the rest that of the one class, as in LIBLINEAR; with "
+        "--type nu of the weights of rows; a label with a comma in double quotes; "
+        "balanced: all classes weigh the same (none)",
     )
     add(
         "--probability",

@@ -50,8 +50,14 @@ class RowVector:
             return np.asarray(self)[index]
         return self.state.pick(self.name, index)
 
-    def __mul__(self, factor: float) -> "RowVector":
-        return self.map(_times, np.float64, float(factor))
+    def __mul__(self, factor: "float | RowVector") -> "RowVector":
+        """Products with a number, or with another vector beside the same rows."""
+        if not isinstance(factor, RowVector):
+            return self.map(_times, np.float64, float(factor))
+        made = self * 1.0
+        both = made.state.join(factor.state.prefixed("by."))
+        both.sweep(_multiply, made.name, f"by.{factor.name}")
+        return made
 
     __rmul__ = __mul__
 
@@ -81,13 +87,6 @@ class RowVector:
     def put(self, source: "RowVector", places: "RowVector") -> None:
         """Write a vector of kept rows, by the numbers that these rows have here."""
         self.state.put(self.name, source, places)
-
-    def times(self, other: "RowVector") -> "RowVector":
-        """Its products with another one beside the same rows."""
-        made = self * 1.0
-        both = made.state.join(other.state.prefixed("other."))
-        both.sweep(_multiply, made.name, f"other.{other.name}")
-        return made
 
     def map(
         self, f: Callable[..., Any], dtype: DTypeLike, *broadcast: Any

@@ -1,6 +1,5 @@
 """What the classifiers share: labels in, a plan carried out, predictions out."""
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -239,9 +238,10 @@ class Classifier(
         factors = labels.class_factors(
             Checker(owner), self.class_weight, self.classes_, index, weights
         )
-        if tasks.are_against_rest:
-            return rows, index, C, tasks.weighed(factors[tasks.positive]), recipe
-        return rows, index, weighted(self.C, weights, factors[index]), tasks, recipe
+        tasks, of_rows = tasks.with_factors(factors)
+        if of_rows is not None:
+            C = weighted(self.C, weights, of_rows[index])
+        return rows, index, C, tasks, recipe
 
     def _store(self, fit: Fit) -> None:
         """Keep the answers, and facts about the training as it was."""
@@ -307,5 +307,5 @@ def tell_ends(solutions: Sequence[Solution], columns: Columns | None = None) -> 
     unsolved = sum(one is not Status.SOLVED for one in found.statuses)
     if unsolved and len(solutions) > 1 and told.message != NOT_CONVEX:
         count = f"{unsolved} of {len(solutions)} binary problems are not solved."
-        told = dataclasses.replace(told, message=f"{count} The worst: {told.message}")
+        told = told.changed(message=f"{count} The worst: {told.message}")
     tell_end(told, found.are_convex)

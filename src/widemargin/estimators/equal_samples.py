@@ -46,8 +46,7 @@ class Fewer:
         all_rows, own, some = slice(None), self.whole.chosen(k), self.training.chosen(k)
         group = self.group[all_rows if own is None else own]
         at = group if some is None else np.searchsorted(some, group)
-        C = np.broadcast_to(self.whole.C, len(self.group))
-        C = C[all_rows if own is None else own]
+        C = np.broadcast_to(self.whole.weights(k), len(group))
         copies = 1 if self.whole.recipe.q is None else 2
         room = places(group) * C
         halves = np.split(solution.alpha, copies)
@@ -67,13 +66,16 @@ def without_equals(training: Training, most: int) -> Fewer | None:
     recipe, m = training.recipe, training.rows.shape[0]
     if recipe.kernel is None or recipe.is_pairwise or m < KERNEL_ROWS:
         return None
-    if training.tasks.factors is not None:
-        return None
     X = training.rows.in_memory()
     if X is None or recipe.form is None or not LOSSES[recipe.form[0]].is_bounded:
         return None
     parts = np.broadcast_to(np.asarray(training.C, np.float64), m) * PARTS
-    if not (np.array_equal(parts, np.floor(parts)) and parts.sum() < MOST_PARTS):
+    factors, total = training.tasks.factors, float(parts.sum())
+    if factors is not None:  # products of two numbers of parts do not round, either
+        whole, total = PARTS * factors, total * PARTS * float(factors.max())
+    else:
+        whole = np.ones(1)
+    if not (_are_whole(parts) and _are_whole(whole) and total < MOST_PARTS):
         return None
     q = recipe.q
     alike = training.index if q is None else q[:m]
@@ -96,3 +98,8 @@ def without_equals(training: Training, most: int) -> Fewer | None:
         recipe=recipe,
     )
     return Fewer(fewer, training, group)
+
+
+def _are_whole(parts: Vector) -> bool:
+    """Whether all are whole numbers."""
+    return np.array_equal(parts, np.floor(parts))

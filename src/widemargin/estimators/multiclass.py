@@ -79,8 +79,20 @@ class BinaryTasks(Sequence[BinaryTask]):
         """Whether each is of one of several classes against all others."""
         return self.negative is None and len(self) > 1
 
+    def with_factors(
+        self, factors: NDArray[np.float64]
+    ) -> tuple["BinaryTasks", NDArray[np.float64] | None]:
+        """The problems where classes have such factors, and those that rows have.
+
+        Of several classes one against the rest the class of a problem has its own, and
+        the rest has 1, as in LIBLINEAR; else rows have them, by their class.
+        """
+        if self.are_against_rest:
+            return self.weighed(factors[self.positive]), None
+        return self, factors
+
     def weighed(self, factors: NDArray[np.float64]) -> "BinaryTasks":
-        """The same with other factors."""
+        """The same with factors of each problem."""
         return BinaryTasks(self.positive, self.negative, factors)
 
 

@@ -167,10 +167,10 @@ def _weights_and_tasks(
         np.arange(len(classes)),
         mass,
     )
-    if tasks.are_against_rest:
-        return C, tasks.weighed(factors[tasks.positive])
-    by_row = index.map(_of_classes, np.float64, factors)
-    return by_row * C if weight is None else by_row.times(C), tasks
+    tasks, of_rows = tasks.with_factors(factors)
+    if of_rows is not None:
+        C = index.map(_of_classes, np.float64, of_rows) * C
+    return C, tasks
 
 
 def _places(y: NDArray[Any], classes: NDArray[Any]) -> Any:

@@ -44,10 +44,12 @@ def _is_of_two(part: RowState, positive: int, negative: int) -> Any:
     return (part.index == positive) | (part.index == negative)
 
 
-def weighed_there(index: RowVector, C: Any, task: BinaryTask) -> RowVector:
+def weighed_there(
+    index: RowVector, C: float | RowVector, task: BinaryTask
+) -> RowVector:
     """C of each row, with the factor of a problem where rows are of its class."""
     factors = index.map(_factor, np.float64, task.positive, task.factor)
-    return factors.times(C) if isinstance(C, RowVector) else factors * C
+    return factors * C
 
 
 def _factor(index: NDArray[Any], positive: int, factor: float) -> Any:
@@ -73,6 +75,8 @@ def counts_of_support(
     """
     state = index.state.beside(alpha=0.0, found=np.broadcast_to(False, len(index)))
     for alpha, own in zip(alphas, places, strict=True):
+        if not isinstance(alpha, RowVector):
+            continue  # zero, of a problem that there was no time for
         both = state
         if own is None:
             both = alpha.state.prefixed("of.").join(state)

@@ -129,10 +129,11 @@ class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ign
             found = labels.class_factors(
                 check, self.class_weight, self.classes_, training.index, weights
             )
-            if tasks.are_against_rest:
-                factors[:] = found[tasks.positive]
+            own, of_class = tasks.with_factors(found)
+            if of_class is None:
+                factors[:] = own.factors
             else:
-                weights *= found[training.index]
+                weights *= of_class[training.index]
         return of_rows, of_tasks
 
     @property

@@ -105,8 +105,9 @@ class SVC(ProbabilityMixin):
     tol : float in (0, 1], default=1e-4
         Relative duality gap (P - D) / P: the minimum is at most this share below P.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class; "balanced" makes all classes weigh the same. One against
-        the rest the class of a problem has its factor there, and the rest has 1.
+        Factors of C by class; "balanced" makes all classes weigh the same. Of several
+        classes one against the rest the class of a problem has its factor there, and
+        the rest has 1.
     multi_class : {"ovo", "ovr", "dag"}, default="ovo"
         How more than two classes are told apart: one against one, as in LIBSVM; one
         against the rest; or by a directed acyclic graph, trained one against one.

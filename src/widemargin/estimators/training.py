@@ -243,6 +243,7 @@ def training_of(
     times = (1 if np.ndim(C) else rows.shape[0]) * (1 if recipe.q is None else 2)
     if tasks.factors is not None:
         times *= max(1.0, float(tasks.factors.max()))
+        _refuse_underflow(estimator, C, float(tasks.factors.min()))
     _refuse_overflow(estimator, C, times)
     callbacks = Callbacks(estimator, len(tasks), data)
     try:
@@ -274,4 +275,17 @@ def _refuse_overflow(estimator: Any, C: Any, times: float) -> None:
         raise ValueError(
             f"C times the weights of the rows must have a finite sum in "
             f"{type(estimator).__name__}. Got up to {np.max(C):g}."
+        )
+
+
+def _refuse_underflow(estimator: Any, C: Any, factor: float) -> None:
+    """Refuse a factor with which C is zero: rows without weight are those of all."""
+    if isinstance(C, RowVector):
+        return
+    least = float(np.min(C, where=np.greater(C, 0.0), initial=np.inf))
+    if factor * least == 0.0:
+        raise ValueError(
+            f"C times the weights of classes must be above zero in "
+            f"{type(estimator).__name__}. Got {least:g} times {factor:g}, which no "
+            "float holds."
         )
