@@ -699,8 +699,8 @@ MUTATIONS = [
     Mutation(
         "weights: of classes",
         "classifier.py",
-        "weighted(self.C, weights, factors[index])",
-        "weighted(self.C, weights, 1.0 / factors[index])",
+        "weighted(self.C, weights, of_rows[index])",
+        "weighted(self.C, weights, 1.0 / of_rows[index])",
         ("tests/estimators/test_estimators.py",),
     ),
     Mutation(
@@ -1483,7 +1483,7 @@ MUTATIONS = [
     Mutation(
         "equal rows of small fits: weights whose sums round",
         "equal_samples.py",
-        "np.array_equal(parts, np.floor(parts)) and",
+        "_are_whole(parts) and",
         "",
         CONDITIONING,
     ),
