@@ -365,6 +365,7 @@ void bind_batch(nb::module_& m) {
   m.attr("SUM_BLOCKS") = widemargin::kSumBlocks;
   m.attr("MANY_FREE") = widemargin::kManyFree;
   m.attr("MOST_FACED") = widemargin::ExactProblem::kMostFaced;
+  m.attr("INSIDE") = widemargin::kInside;
   m.attr("MOST_BASIS") = widemargin::ExactFace::kMostBasis;
   m.attr("FAR_OFF") = widemargin::kFarOff;
   m.attr("OF_VISIT") = widemargin::kOfVisit;

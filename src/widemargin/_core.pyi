@@ -145,6 +145,7 @@ KERNEL_GROUP: int
 KERNEL_CHUNK: int
 MANY_FREE: int
 MOST_FACED: int
+INSIDE: float
 MOST_BASIS: int
 FAR_OFF: float
 OF_VISIT: float

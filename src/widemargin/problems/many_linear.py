@@ -26,9 +26,6 @@ from widemargin.solution import Certificate
 
 Vector = NDArray[np.float64]
 
-# Share of C by which a dual variable lies away from its bounds: rounding.
-INSIDE = 1e-12
-
 
 @dataclass(frozen=True)
 class Units:
@@ -90,7 +87,7 @@ class ManyLinearProblems:
             return b
         (t, m), b = self.C.shape, b.copy()
         alpha, C = alpha.reshape(t, -1, m), self.C[:, np.newaxis]
-        above, below = alpha > INSIDE * C, alpha < (1.0 - INSIDE) * C
+        above, below = alpha > _core.INSIDE * C, alpha < (1.0 - _core.INSIDE) * C
         margins = np.broadcast_to(self._margins, alpha.shape)
         for k in np.flatnonzero(~(above & below).any(axis=(1, 2))).tolist():
             y = np.stack([self.y[k], -self.y[k]])[: alpha.shape[1]]
