@@ -233,7 +233,7 @@ def _solve_many(
     starts: Any = None,
 ) -> list[Solution]:
     """The solutions of labels and C (t, m) of rows X, some of which weigh nothing."""
-    q, kept = training.recipe.q, C[0] > 0.0  # factors of classes are no zeros
+    q, kept = training.recipe.q, C[0] > 0.0  # the same in all: see training_of
     points = _points(starts, len(kept) if q is None else len(q))
     if not kept.all():
         X, y, C = X[kept], *(np.ascontiguousarray(one[:, kept]) for one in (y, C))

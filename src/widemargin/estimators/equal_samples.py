@@ -70,12 +70,10 @@ def without_equals(training: Training, most: int) -> Fewer | None:
     if X is None or recipe.form is None or not LOSSES[recipe.form[0]].is_bounded:
         return None
     parts = np.broadcast_to(np.asarray(training.C, np.float64), m) * PARTS
-    factors, total = training.tasks.factors, float(parts.sum())
-    if factors is not None:  # products of two numbers of parts do not round, either
-        whole, total = PARTS * factors, total * PARTS * float(factors.max())
-    else:
-        whole = np.ones(1)
-    if not (_are_whole(parts) and _are_whole(whole) and total < MOST_PARTS):
+    factors = training.tasks.factors  # the rest has 1; products do not round, either
+    times = np.ones(1) if factors is None else PARTS * np.append(factors, 1.0)
+    total = parts.sum() * times.max()
+    if not (_are_whole(parts) and _are_whole(times) and total < MOST_PARTS):
         return None
     q = recipe.q
     alike = training.index if q is None else q[:m]

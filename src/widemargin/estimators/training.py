@@ -279,7 +279,7 @@ def _refuse_overflow(estimator: Any, C: Any, times: float) -> None:
 
 
 def _refuse_underflow(estimator: Any, C: Any, factor: float) -> None:
-    """Refuse a factor with which C is zero: rows without weight are those of all."""
+    """Refuse a factor with which C is zero: the same rows weigh nothing in all."""
     if isinstance(C, RowVector):
         return
     least = float(np.min(C, where=np.greater(C, 0.0), initial=np.inf))
