@@ -38,9 +38,9 @@ NEWTON_STEPS, UPDATES = "newton_steps", "updates"
 # 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
 # 0.76 times at 1,090,000, on two cores that had other work too.
 SHARED_ENTRIES = 100_000
-# Entries up to which OpenBLAS takes one thread for a product anyway (9,216 of a matrix
-# and a vector, more of two matrices): to say so takes a tenth of a fit. Above others
-# would wait for a busy core longer than the product takes.
+# Entries up to which OpenBLAS takes one thread for a product anyway: 9,216 of a matrix
+# and a vector (its interface/gemv.c), more of two matrices. To say so takes 5 % of a fit
+# of 0.6 ms. Above, others would wait for a busy core longer than the product takes.
 ALONE = 9_000
 # Rows up to which a problem is solved to the digits of float64, as by kernel values,
 # where some further Newton steps reach them.
