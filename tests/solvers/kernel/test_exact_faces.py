@@ -220,9 +220,9 @@ def test_an_answer_that_rounding_hides_is_taken_up_in_float64(seed):
 
 
 def test_no_time_for_all_of_it():
-    X, y = noise(1000, 20, classes=2)
+    X, y = noise(3000, 20, classes=2)  # which take 0.5 s
     with pytest.warns(UserWarning, match="time"):
-        clf = NuSVC(nu=0.1, tol=1e-12, time_limit=0.01).fit(X, y)
+        clf = NuSVC(nu=0.1, tol=1e-12, time_limit=0.02).fit(X, y)
     assert clf.status_ == "time_limit"
     assert clf.solution_.seconds < 1.0
 
