@@ -39,8 +39,8 @@ NEWTON_STEPS, UPDATES = "newton_steps", "updates"
 # 0.76 times at 1,090,000, on two cores that had other work too.
 SHARED_ENTRIES = 100_000
 # Entries up to which OpenBLAS takes one thread for a product anyway: 9,216 of a matrix
-# and a vector (its interface/gemv.c), more of two matrices. To say so takes 5 % of a fit
-# of 0.6 ms. Above, others would wait for a busy core longer than the product takes.
+# and a vector (its interface/gemv.c), more of two matrices. To say so takes 5 % of a
+# fit of 0.6 ms. Above, others would wait for a busy core longer than a product takes.
 ALONE = 9_000
 # Rows up to which a problem is solved to the digits of float64, as by kernel values,
 # where some further Newton steps reach them.
