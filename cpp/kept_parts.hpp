@@ -24,9 +24,9 @@ namespace widemargin {
 // Rows of K that are made together.
 constexpr std::size_t kTogether = 6;
 // Blocks of memory that are used again: touching new pages takes longer than to fill them. All but
-// small ones are taken some at once, large ones in large pages where there are; none is there
-// before it is touched. What was freed at once the C library keeps for the next fit, up to some
-// megabytes; single blocks go back to the system each time. Large ones are kept by `Spare`.
+// small ones are taken some at once, and none is there before it is touched. The first of medium
+// ones are the C library's: few rows need no more. Others are in large pages where there are, and
+// `Spare` keeps them for the next fit; the library gives many megabytes back each time.
 constexpr std::size_t kSmall = 1 << 17, kLarge = 1 << 20, kBlocksAtOnce = 16;
 
 class Pool {
@@ -44,8 +44,8 @@ class Pool {
       return block;
     }
     const std::size_t bytes = size_ * sizeof(float), some = bytes < kSmall ? 1 : kBlocksAtOnce;
-    auto* const first =
-        static_cast<float*>(bytes < kLarge ? small(some * bytes) : large(some * bytes));
+    const bool are_few = some == 1 || (bytes < kLarge && small_.empty());
+    auto* const first = static_cast<float*>(are_few ? small(some * bytes) : large(some * bytes));
     for (std::size_t k = some; k-- > 1;) free_.push_back(first + k * size_);
     return first;
   }

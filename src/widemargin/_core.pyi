@@ -137,6 +137,7 @@ def write_svmlight(
     out: NDArray[np.uint8],
     cursor: NDArray[np.int64],
 ) -> str: ...
+def spare_bytes() -> int: ...
 
 KERNEL_STRIP: int
 LONGEST: float

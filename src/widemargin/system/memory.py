@@ -2,6 +2,8 @@
 
 import os
 
+from widemargin import _core
+
 # Share of the free memory that rows may take where no limit is given: solvers and their
 # caches need the other half.
 FREE_SHARE = 0.5
@@ -31,7 +33,8 @@ def free_bytes() -> int:
                 open(limit, encoding="ascii") as most,
                 open(used, encoding="ascii") as now,
             ):
-                free = min(free, int(most.read()) - int(now.read()))
+                left = int(most.read()) - int(now.read())
+                free = min(free, left + _core.spare_bytes())
         except (OSError, ValueError):
             pass  # no limit
     return int(FREE_SHARE * max(free, 0))
