@@ -285,17 +285,18 @@ void pack_ones(const widemargin::Csr& X, const Array<const std::int64_t>& index,
   });
 }
 
-// The rows begin .. end - 1 of X, as levels of a unit, in strips; whether their entries are such.
+// The rows begin .. end - 1 of X, as levels of a unit, in strips; whether their entries are such,
+// up to this share of them.
 template <class X>
-bool pack_levels(const X& rows, std::size_t begin, std::size_t end, double unit, std::size_t n,
-                 const Array<std::uint8_t>& out, const Array<std::int32_t>& squares,
+bool pack_levels(const X& rows, std::size_t begin, std::size_t end, double unit, double off,
+                 std::size_t n, const Array<std::uint8_t>& out, const Array<std::int32_t>& squares,
                  const Array<std::int32_t>& sums) {
   const auto run = [&](const auto& view, std::size_t k, std::size_t columns) {
     const std::size_t padded = strips_of(k) * widemargin::kStrip;
     require(begin <= end && end <= k && columns <= n && n % widemargin::kLevelsTogether == 0 &&
             out.size() == padded * n && squares.size() == k && sums.size() == k);
     const nb::gil_scoped_release release;
-    return widemargin::pack_levels(view, begin, end, n, unit, out.data(), squares.data(),
+    return widemargin::pack_levels(view, begin, end, n, unit, off, out.data(), squares.data(),
                                    sums.data());
   };
   if constexpr (std::is_same_v<X, widemargin::Csr>)
@@ -415,7 +416,7 @@ void bind_kernels(nb::module_& m) {
   m.attr("KERNEL_CHUNK") = widemargin::kChunk;
   m.def("levels_at_once", &levels_at_once);
   const auto bind_levels = [&m](auto function) {
-    m.def("pack_levels", function, "X"_a.noconvert(), "begin"_a, "end"_a, "unit"_a, "n"_a,
+    m.def("pack_levels", function, "X"_a.noconvert(), "begin"_a, "end"_a, "unit"_a, "off"_a, "n"_a,
           "out"_a.noconvert(), "squares"_a.noconvert(), "sums"_a.noconvert());
   };
   bind_levels(&pack_levels<Matrix<const double>>);

@@ -104,33 +104,34 @@ void pack_ones(const CsrView<T, Index>& X, std::span<const std::int64_t> rows, s
   }
 }
 
-// Rows whose entries are `unit` times integers up to 255, each up to a few roundings: these, four
+// Rows whose entries are `unit` times integers up to 255, each up to this share of it: these, four
 // of a row after the other, for features padded to n; |x|^2 and |x|_1 of them. Whether they all
 // are.
 template <typename T>
-bool level_of(T entry, double unit, std::uint8_t& out) {
+bool level_of(T entry, double unit, double off, std::uint8_t& out) {
   const double x = static_cast<double>(entry), level = x / unit;
   if (!(level >= 0.0 && level < 255.5)) return false;
   out = static_cast<std::uint8_t>(level + 0.5);
-  return std::abs(static_cast<double>(out) * unit - x) <= 1e-15 * x;
+  return std::abs(static_cast<double>(out) * unit - x) <= off * x;
 }
 
 template <typename T, typename Put>
-bool each_level(const DenseView<T>& X, std::size_t row, double unit, const Put& put) {
+bool each_level(const DenseView<T>& X, std::size_t row, double unit, double off, const Put& put) {
   const T* x = X.data + row * X.n;
   std::uint8_t level;
   for (std::size_t j = 0; j < X.n; ++j) {
     if (x[j] == T(0)) continue;
-    if (!level_of(x[j], unit, level) || !put(j, level)) return false;
+    if (!level_of(x[j], unit, off, level) || !put(j, level)) return false;
   }
   return true;
 }
 
 template <typename T, typename Index, typename Put>
-bool each_level(const CsrView<T, Index>& X, std::size_t row, double unit, const Put& put) {
+bool each_level(const CsrView<T, Index>& X, std::size_t row, double unit, double off,
+                const Put& put) {
   std::uint8_t level;
   for (auto p = X.indptr[row]; p < X.indptr[row + 1]; ++p) {
-    if (!level_of(X.data[p], unit, level)) return false;
+    if (!level_of(X.data[p], unit, off, level)) return false;
     if (level != 0 && !put(static_cast<std::size_t>(X.indices[p]), level)) return false;
   }
   return true;
@@ -138,10 +139,10 @@ bool each_level(const CsrView<T, Index>& X, std::size_t row, double unit, const 
 
 template <typename View>
 bool pack_levels(const View& X, std::size_t begin, std::size_t end, std::size_t n, double unit,
-                 std::uint8_t* out, std::int32_t* squares, std::int32_t* sums) {
+                 double off, std::uint8_t* out, std::int32_t* squares, std::int32_t* sums) {
   for (std::size_t i = begin; i < end; ++i) {
     std::uint8_t* const first = out + i / kStrip * n * kStrip + i % kStrip * kLevelsTogether;
-    const bool all = each_level(X, i, unit, [&](std::size_t j, std::uint8_t level) {
+    const bool all = each_level(X, i, unit, off, [&](std::size_t j, std::uint8_t level) {
       std::uint8_t& at =
           first[j / kLevelsTogether * kLevelsTogether * kStrip + j % kLevelsTogether];
       if (at != 0) return false;  // entries of a sparse row add up

@@ -2357,8 +2357,15 @@ MUTATIONS = [
     Mutation(
         "samples of levels: numbers that are nearly whole",
         "pack.hpp",
-        "<= 1e-15 * x",
+        "<= off * x",
         "<= 1e-6 * x",
+        ("tests/kernels/test_levels.py",),
+    ),
+    Mutation(
+        "samples of levels: entries that float32 has rounded",
+        "kernels/levels.py",
+        "self.are_exact = off == EXACT",
+        "self.are_exact = True",
         ("tests/kernels/test_levels.py",),
     ),
     Mutation(

@@ -201,6 +201,7 @@ def pack_levels(
     begin: int,
     end: int,
     unit: float,
+    off: float,
     n: int,
     out: NDArray[np.uint8],
     squares: NDArray[np.int32],

@@ -81,6 +81,7 @@ def test_levels_are_not_looked_for_where_they_do_not_serve(monkeypatch):
     assert found(np.ones((3, MOST_COLUMNS + 1))) is None
     assert found(0.0 * X) is None
     assert found(-X) is None
+    assert found(np.where(X > 250, 1e300, 1e-310 * X)) is None
     double = Layout(RBF.form, X, np.float64)
     linear = Layout(Kernel("linear", gamma=1.0).form, X, np.float32)
     for layout in (double, linear):
@@ -208,8 +209,43 @@ def test_where_sums_of_levels_have_too_few_digits_differences_are_summed():
     assert np.all(np.abs(values - high - low) <= errors + off)
 
 
-def test_a_fit_of_levels_is_that_of_other_numbers(monkeypatch):
-    X = images(900, 60, most=16) / 16.0
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("unit", [1.0 / 255, 0.1])
+def test_entries_that_float32_has_rounded_are_levels_up_to_that(dtype, unit):
+    levels = images(300, 60)
+    X, rng = (unit * levels).astype(np.float32).astype(dtype), np.random.default_rng(4)
+    kernel = Kernel("rbf", gamma=1e-5 / unit**2)
+    columns = Columns(as_rows(X), kernel)
+    source = columns._source
+    assert isinstance(source._samples, LevelSamples)
+    assert not source._levels.are_exact
+    np.testing.assert_array_equal(source._levels.sums, levels.sum(axis=1))
+    J, rows, c = rng.permutation(300), np.arange(5, 300), rng.normal(size=300)
+    K, bounds = kernel(X.astype(np.float64), X.astype(np.float64)), columns.value_bounds
+    off = (1.0 + bounds.h[:, np.newaxis] + bounds.h) * bounds.eps
+    apart = np.abs(columns.block(np.arange(300), np.arange(300)) - K)
+    assert apart.max() > 1e-8
+    assert np.all(apart <= off)
+    values, errors = columns.bounded(rows, J, c)
+    high, off, low = columns.twofold(rows, J, c)
+    assert np.all(np.abs(values - high - low) <= errors + off)
+    assert np.all(errors <= 1e-11 * np.abs(c).sum())
+    assert type(source._in_double(J, c)[1]) is not LevelSums
+
+
+def test_rounded_levels_are_not_taken_where_more_than_float32_would_be_lost():
+    X = (images(most=255) / 255.0).astype(np.float32)
+    assert not found(X).are_exact
+    X[7, 3] = np.float32(0.4) * np.float32(1.0 + 2.0**-21)
+    assert found(X) is None
+    bright = 250.0 + images(most=5)  # far from zero, for what they differ by
+    assert found(bright).are_exact
+    assert found((bright / 255.0).astype(np.float32)) is None
+
+
+@pytest.mark.parametrize(("most", "dtype"), [(16, np.float64), (255, np.float32)])
+def test_a_fit_of_levels_is_that_of_other_numbers(monkeypatch, most, dtype):
+    X = (images(900, 60, most) / most).astype(dtype)
     y = np.where(X[:, :9].sum(axis=1) > 2.2, 1.0, -1.0)
 
     def fit():
@@ -262,6 +298,7 @@ def test_levels_and_other_numbers_do_not_meet():
             0,
             151,
             1.0,
+            1e-15,
             levels.width,
             np.zeros(1, np.uint8),
             levels.squares,

@@ -85,7 +85,7 @@ class CoreEngine:
         self._layout = Layout(kernel.form, X, dtype)
         self._levels = levels_of(X, self._layout, self._parts(None))
         if self._levels is not None:
-            self._layout.count_levels()
+            self._layout.count_levels(self._levels.are_exact)
         self._in_focus: Samples | None = None
         # The samples of the last block, if they are packed, and their rows.
         self._of_block: tuple[Samples, Index] | None = None
@@ -212,8 +212,9 @@ class CoreEngine:
     ) -> tuple[Callable[[], Vector], Callable[[Index], Vector], Callable[..., Vector]]:
         """Functions of the sums over J in float64: at J, of rows, of their errors."""
         double = self._layout.as_double()
-        if self._levels is not None and not double.by_differences:
-            some = LevelSums(double, self._X, self._levels, J, c, self._n_jobs)
+        levels = self._levels
+        if levels is not None and levels.are_exact and not double.by_differences:
+            some = LevelSums(double, self._X, levels, J, c, self._n_jobs)
             return some.at_own_rows, some, some.errors
         expand = CoreSums(self._kernel.form, self._X[J], c[:, np.newaxis])
 

@@ -108,9 +108,9 @@ class Layout:
             if self._has_to_subtract():
                 self._subtract()
 
-    def count_levels(self) -> None:
+    def count_levels(self, are_exact: bool) -> None:
         """Let distances be sums of integers, which have no center."""
-        self.of_levels, self.center = True, np.zeros_like(self.center)
+        self.of_levels, self.center = are_exact, np.zeros_like(self.center)
 
     def as_double(self) -> "Layout":
         """The layout for the same rows in float64."""

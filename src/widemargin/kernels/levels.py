@@ -6,6 +6,10 @@ values of 784 pixels take a quarter of the time of float32, and samples of the m
 By tiles of 16 rows and 16 samples they take an eighth of it. Others add up 16, of the
 groups of features that a row has: there it is a fifth where two thirds of them are
 zero.
+
+Entries that float32 has rounded, pixels divided by 255, are such up to that rounding:
+distances of their levels are then off by less than float32 would make them, and values
+in float64 are of the entries themselves.
 """
 
 from typing import Any
@@ -41,6 +45,10 @@ BYTES = 64
 ROUNDED_TERMS = 32
 # Levels above zero of the unit, and rows that are looked at first.
 MOST_LEVEL, SOME_ROWS = 255, 64
+# Up to which share of it an entry is a unit times its level: 9 roundings of float64; or
+# its own rounding in float32, and that of the unit. Squared distances are off by 4 such
+# shares of |x|^2 + |z|^2 at most: by less than the roundings of LEAST_COLUMNS terms.
+EXACT, SINGLE = 1e-15, 2.1 * 2.0**-24
 
 
 class Levels:
@@ -49,14 +57,16 @@ class Levels:
     Attributes
     ----------
     unit : float
+    are_exact : bool, whether entries differ from theirs by roundings of float64 alone
     width : int, features with those that pad
     by_groups : bool, whether rows list the groups of features that are not all zero
     packed : uint32 ndarray (strips, width / 4, 64), four bytes each
     squares, sums : int32 ndarray (m,), of the levels of each row
     """
 
-    def __init__(self, X: Any, unit: float, parts: Parts) -> None:
+    def __init__(self, X: Any, unit: float, parts: Parts, off: float = EXACT) -> None:
         m, n = X.shape
+        self.are_exact = off == EXACT
         self.by_groups = _core.levels_at_once() < BYTES
         self.unit, self.width = unit, padded(n, TOGETHER)
         packed = aligned((padded(m) * self.width,), np.uint8)
@@ -68,7 +78,7 @@ class Levels:
         def task(strips: slice) -> None:
             begin, end = strips.start * STRIP, min(strips.stop * STRIP, m)
             room = packed, self.squares, self.sums
-            if not _core.pack_levels(rows, begin, end, unit, self.width, *room):
+            if not _core.pack_levels(rows, begin, end, unit, off, self.width, *room):
                 self.are_all = False
 
         parts(task, m * n)
@@ -84,6 +94,7 @@ class Levels:
         return found
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of levels out of range
 def levels_of(X: Any, layout: Layout, parts: Parts) -> Levels | None:
     """The levels of rows, where they are, and where this processor is fast at them."""
     suits = layout.expands_squares and not layout.is_sparse
@@ -94,16 +105,22 @@ def levels_of(X: Any, layout: Layout, parts: Parts) -> Levels | None:
         return None
     some = X[:SOME_ROWS]
     some = some.data if sparse.issparse(some) else some[some != 0]
+    some = some.astype(np.float64)
     if not (some.size and np.isfinite(some).all() and some.min() > 0):
         return None
     # The least level is one unit, or the largest one is 255 of them.
-    for unit in {float(some.min()), float(some.max()) / MOST_LEVEL}:
-        levels = some / unit
-        if np.allclose(levels, np.rint(levels), rtol=0.0, atol=1e-9):
-            found = Levels(X, unit, parts)
+    for unit in {some.min(), some.max() / MOST_LEVEL}:
+        off = (np.abs(np.rint(some / unit) * unit - some) / some).max()
+        if off <= EXACT or (off <= SINGLE and _is_near_zero(layout)):
+            found = Levels(X, float(unit), parts, EXACT if off <= EXACT else SINGLE)
             if found.are_all:
                 return found
     return None
+
+
+def _is_near_zero(layout: Layout) -> bool:
+    """Whether |x|^2, which errors grow with, is of the size of |x - center|^2."""
+    return float(layout.center @ layout.center) <= layout.reach
 
 
 class LevelSamples(Samples):
