@@ -258,6 +258,22 @@ def test_the_same_numbers_in_another_order_are_another_problem(what, tmp_path):
         solve(Problem(X, y, C), checkpoint=path)
 
 
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", 0.01)])
+@pytest.mark.parametrize("what", ["rows", "columns", "sign"])
+def test_the_same_labels_with_other_rows_are_another_problem(what, kernel, tmp_path):
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    other = {
+        "rows": X[np.random.default_rng(0).permutation(len(y))],
+        "columns": X[:, ::-1],
+        "sign": X * np.where(np.arange(X.shape[1]) == 3, -1.0, 1.0),
+    }
+    solve(Problem(X, y, kernel=kernel), max_iter=1, checkpoint=path)
+    with pytest.raises(ValueError, match="this problem .fingerprint of X"):
+        solve(Problem(other[what], y, kernel=kernel), checkpoint=path)
+    assert solve(Problem(X, y, kernel=kernel), checkpoint=path).status == "solved"
+
+
 def test_flipped_bits_are_one_sentence_or_none(tmp_path):
     path = tmp_path / "a.checkpoint"
     X, y = PROBLEMS["breast_cancer"]()

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.data.fingerprint import fingerprint
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
 from widemargin.solution import Step
+from widemargin.system import deadline
 from widemargin.system.files import check_outputs, open_regular, replacing
 
 Vector = NDArray[np.float64]
@@ -30,6 +32,7 @@ _DAMAGE = (
     EOFError,
 )
 _FACTS = "checkpoint.json"
+_FINGERPRINT = "fingerprint of X"
 
 
 @dataclass(frozen=True)
@@ -131,12 +134,13 @@ class Saver:
     ----------
     checkpoint : Checkpoint
     problem : Problem, or another kind, in the coordinates of the solver
-        Its ``facts`` tell it from others.
+        Its ``facts`` tell it from others, with a fingerprint of its rows. One sweep.
     """
 
     def __init__(self, checkpoint: Checkpoint, problem: Any) -> None:
         check_outputs([checkpoint.path], [])  # now, and not after an hour
         self.checkpoint, self._problem = checkpoint, problem
+        self._facts: dict[str, Any] = {}
         self._last = time.monotonic()
 
     @property
@@ -155,7 +159,7 @@ class Saver:
         """Write the file anew."""
         facts = {
             "version": _VERSION,
-            "problem": self._problem.facts,
+            "problem": self._facts,
             "turn": turn[0],
             "solver": turn[1],
             "iteration": step.iteration,
@@ -178,12 +182,17 @@ class Saver:
         self._last = time.monotonic()
 
     def load(self) -> Saved | None:
-        """What the file holds; None where there is none.
+        """What the file holds; None where there is none. Comes before `save`.
 
         Raises
         ------
         ValueError for a file that is no checkpoint, or of another problem.
         """
+        # Now, and whatever the time: once it is over a run is saved, too, and one that
+        # has none left keeps the answer of its file.
+        with deadline.without():
+            rows = self._problem.rows
+            self._facts = self._problem.facts | {_FINGERPRINT: fingerprint(rows)}
         path = os.fspath(self.checkpoint.path)
         if not os.path.exists(path):
             return None
@@ -208,8 +217,10 @@ class Saver:
                 f"{path}: expected a checkpoint of version {_VERSION}, "
                 f"found {version}; remove it to begin anew"
             )
-        for name, ours in self._problem.facts.items():
+        for name, ours in self._facts.items():
             theirs = facts.get(name)
+            if name == _FINGERPRINT and theirs is None:  # a file of before has none
+                continue
             same = theirs == ours
             if isinstance(ours, float) and isinstance(theirs, float):
                 # Sums depend on the cut of blocks, which memory_limit moves.
