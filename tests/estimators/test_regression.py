@@ -1,6 +1,7 @@
 """LinearSVR and SVR: scikit-learn's checks and answers, storage, models, bad input."""
 
 import pickle
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ from widemargin import (
 )
 from widemargin.cli import main
 from widemargin.models.model import Decision, Model
-from widemargin.solvers import IRWLS, InteriorPoint
+from widemargin.solvers import IRWLS, ActiveSet, InteriorPoint
 
 LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
 X, TARGET = friedman(150)
@@ -295,6 +296,30 @@ def test_parameters_can_be_searched():
 def test_parameters_out_of_range_are_refused(kind, options, message):
     with pytest.raises(ValueError, match=message):
         kind(**options).fit(X, TARGET)
+
+
+@pytest.mark.parametrize(
+    "machine", [LinearSVR(), SVR(kernel="linear"), SVR(rank=5)], ids=str
+)
+@pytest.mark.parametrize(
+    ("solver", "loss", "other"),
+    [
+        ("active_set", "epsilon_insensitive", "squared_epsilon_insensitive"),
+        (ActiveSet(), "epsilon_insensitive", "squared_epsilon_insensitive"),
+        ("augmented_lagrangian", "squared_epsilon_insensitive", "epsilon_insensitive"),
+    ],
+)
+def test_a_solver_of_the_other_loss_is_refused_in_words_of_a_regression(
+    machine, solver, loss, other
+):
+    message = (
+        f"solves the loss '{other}' only: use solver='auto' or loss='{other}'. "
+        f"Got '{loss}' instead."
+    )
+    machine = clone(machine).set_params(solver=solver, loss=loss)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        machine.fit(X, TARGET)
+    assert machine.set_params(loss=other).fit(X, TARGET).status_ == "solved"
 
 
 @pytest.mark.parametrize("kind", [LinearSVR, SVR])

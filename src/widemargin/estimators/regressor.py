@@ -37,9 +37,11 @@ from widemargin.estimators.training import (
 from widemargin.losses.pointwise import LOSSES as POINTWISE
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
-from widemargin.problems.base import INTERCEPTS
+from widemargin.problems.base import INTERCEPTS, Problem
 from widemargin.problems.regression import regression_problem
+from widemargin.solvers import auto
 from widemargin.solvers.driver.checkpoint import Checkpoint
+from widemargin.solvers.driver.driver import refusal
 
 # From the training and the targets to all that is found.
 Plan = Callable[[Training, Vector], Fit]
@@ -170,6 +172,7 @@ class Regressor(
         check_limits(check, self)
         Checkpoint.of(self.checkpoint, type(self).__name__)
         self._check_parameters(check)
+        _refuse_loss(self, small)
 
     def _found(self, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
         """What a plan finds for these data."""
@@ -205,6 +208,25 @@ class Regressor(
 def loss_name(regressor: Any) -> str:
     """What problems call its loss."""
     return LOSSES[regressor.loss]
+
+
+def _refuse_loss(regressor: Any, small: Callable[..., Problem]) -> None:
+    """Refuse a linear solver of the other loss, whose own words are a classifier's.
+
+    ``small`` makes a small problem, of the loss of the regressor or of another one.
+    """
+    kind = auto.SOLVERS.get(getattr(regressor.solver, "name", regressor.solver))
+    kernel = getattr(regressor, "kernel", "linear")
+    if getattr(regressor, "rank", None) is not None:  # a linear problem of features
+        kernel = "linear"
+    if kind is None or kind.for_kernels or kernel != "linear":
+        return
+    takes = [o for o, word in LOSSES.items() if not refusal(kind(), small(loss=word))]
+    if takes and regressor.loss not in takes:
+        raise ValueError(
+            f"{kind.__name__} solves the loss {takes[0]!r} only: use solver='auto' or "
+            f"loss={takes[0]!r}. Got {regressor.loss!r} instead."
+        )
 
 
 def check_epsilon(check: Checker, epsilon: Any, name: str = "epsilon") -> None:
