@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.model_selection import cross_val_score
 
 from widemargin import SVC, SVCCV, SVR, LinearSVC, LinearSVCCV, NuSVC, NuSVR
 from widemargin.estimators import labels
@@ -29,6 +30,33 @@ def test_labels_of_any_type_come_back(binary, labels):
     np.testing.assert_array_equal(clf.classes_, labels)
     assert clf.predict(X).dtype == labels.dtype
     assert clf.score(X, named) > 0.97
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [SVC(), LinearSVC(), NuSVC(nu=0.1), SVCCV(), LinearSVCCV(), SVCCV(scoring="f1")],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [int, float, bool])
+def test_objects_that_are_numbers_can_be_scored(binary, machine, dtype):
+    X, y = binary
+    plain = (y > 0).astype(dtype)
+    clf = machine.fit(X, plain.astype(object))
+    expected = clf.score(X, plain)
+    assert clf.score(X, plain.astype(object)) == expected
+    assert clf.score(X, pd.Series(plain, dtype=object), np.ones(len(y))) == expected
+
+
+def test_objects_that_are_numbers_can_be_validated(binary):
+    X, y = binary
+    objects = (y > 0).astype(int).astype(object)
+    assert np.all(cross_val_score(LinearSVC(), X, objects) > 0.9)
+
+
+def test_objects_of_several_kinds_are_left_to_scikit_learn():
+    for given in ([None, 1], [True, 1], ["a", 1], ["a", "b"]):
+        y = np.array(given, dtype=object)
+        assert labels.of_objects(y) is y
 
 
 NUMPY_STRINGS = np.dtypes.StringDType()

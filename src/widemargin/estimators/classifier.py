@@ -33,6 +33,7 @@ from widemargin.estimators.multiclass import (
     tasks_of,
 )
 from widemargin.estimators.plans import Fit, Plan
+from widemargin.estimators.scoring import ScoringMixin
 from widemargin.estimators.training import (
     Recipe,
     Training,
@@ -51,6 +52,7 @@ from widemargin.solvers.driver.checkpoint import Checkpoint
 
 class Classifier(
     Machine,
+    ScoringMixin,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from widemargin.data.distributed import is_collection
 from widemargin.estimators.checks import users_level
 from widemargin.parameters import Checker
 
@@ -34,6 +35,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "numbers": (int, float, np.integer, np.floating),
     "strings": (str,),
 }
+_OF_NUMBERS = ({"booleans"}, {"numbers"})
 
 
 # -- labels ----------------------------------------------------------------------------
@@ -82,6 +84,19 @@ def _of_one_kind(check: Checker, y: Labels) -> Labels:
     if None in kinds.values() or len(set(kinds.values())) > 1:
         _refuse_mixture(check, y, kinds)
     return y if kinds[type(y[0])] == "strings" else _of_numbers(check, y)
+
+
+def of_objects(y: Any) -> Any:
+    """Objects that are all booleans or all numbers as an array of these; others as y.
+
+    So labels can be told from others in `score` as in fits: scikit-learn refuses them.
+    """
+    dtype = getattr(y, "dtype", None)
+    if not (isinstance(dtype, np.dtype) and dtype.kind == "O") or is_collection(y):
+        return y
+    found = np.asarray(y)
+    kinds = {_kind(t) for t in set(map(type, found.ravel()))}
+    return np.array(found.tolist()) if kinds in _OF_NUMBERS else y
 
 
 def _refuse_mixture(check: Checker, y: Labels, kinds: dict[type, str | None]) -> None:

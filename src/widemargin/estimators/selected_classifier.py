@@ -13,6 +13,7 @@ from widemargin.estimators.calibration import calibrated
 from widemargin.estimators.foreign import Conditional
 from widemargin.estimators.multiclass import check_ties
 from widemargin.estimators.points import Judge, Points
+from widemargin.estimators.scoring import ScoringMixin
 from widemargin.estimators.selection import Selected
 from widemargin.estimators.training import Training, Vector
 from widemargin.models.calibration import METHODS
@@ -50,7 +51,12 @@ def _calibrated(method: Callable[..., Any]) -> Any:
     return Conditional(method, allow)
 
 
-class SelectedClassifier(Selected, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SelectedClassifier(
+    ScoringMixin,
+    Selected,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of `SVCCV` and `LinearSVCCV`: classes, and their probabilities."""
 
     _score_name = "accuracy"
