@@ -221,12 +221,35 @@ def test_tables_may_be_compressed(here, pack):
         (b"PK\x03\x04", "it is an archive"),
         (b"\x93NUMPY\x01\x00", "it is an array: let its name end in .npy$"),
         (b"PAR1", "it is Parquet: let its name end in .parquet$"),
+        (b"ARROW1", r"it is Arrow \(Feather\): save it as Parquet$"),
     ],
 )
-def test_other_files_are_no_svmlight_text(here, capsys, content, words):
+@pytest.mark.parametrize("read", [load_svmlight, open_rows])
+def test_other_files_are_no_svmlight_text(here, content, words, read):
     (here / "t.dat").write_bytes(content)
     with pytest.raises(ValueError, match=f"expected a number as the target.*; {words}"):
-        load_svmlight("t.dat")
+        read("t.dat")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.txt", TABLE.encode(), "name ends in '.txt' is read as svmlight text; "),
+        ("t", TABLE.encode(), "name has no ending is read as svmlight text; "),
+        ("t.csv.zip", b"PK\x03\x04", "'.zip' .* Of t.csv.zip: it is an archive"),
+        ("t.csv.zst", b"\x28\xb5\x2f\xfd", "'.zst' .*: zstd has compressed it: unpack"),
+    ],
+)
+@pytest.mark.parametrize("options", [{"label": "y"}, {"columns": ["a"]}], ids=str)
+def test_a_table_under_another_name_is_told_what_names_tables_have(
+    here, name, content, words, options
+):
+    (here / name).write_bytes(content)
+    with pytest.raises(ValueError, match=words) as found:
+        open_rows(name, **options)
+    assert "tables end in .csv or .tsv" in str(found.value)
+    with pytest.raises(FileNotFoundError, match="no such file: no.txt"):
+        open_rows("no.txt", **options)
 
 
 @pytest.mark.parametrize("name", ["m.wm", "m.model"])

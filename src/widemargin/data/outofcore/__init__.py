@@ -8,8 +8,9 @@ from widemargin.data.outofcore.shards import ShardSource
 from widemargin.data.outofcore.source import Source
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.outofcore.text import TextSource
+from widemargin.data.svmlight.read import other_kind
 from widemargin.parameters import Checker, is_integer
-from widemargin.system.files import ending, is_delimited
+from widemargin.system.files import ending, is_delimited, open_bytes
 from widemargin.system.threads import n_threads
 
 
@@ -138,13 +139,33 @@ def _source(
         from widemargin.data.outofcore.parquet import ParquetSource
 
         return ParquetSource(path, **given)
-    if "columns" in given:
-        check.refuse("columns", "None for what is no Parquet", given["columns"])
-    if is_binary(path):
-        return ShardSource(path, **given)
+    is_text = not is_binary(path)
     for kind, value in given.items():
-        check.refuse(kind, "None for svmlight text, which has targets", value)
+        if kind == "columns" or is_text:
+            _refuse_of_table(check, kind, value, path if is_text else None)
+    if not is_text:
+        return ShardSource(path, **given)
     return TextSource(path, n_jobs=n_threads(n_jobs), **of_text)
+
+
+def _refuse_of_table(check: Checker, kind: str, value: Any, text: str | None) -> None:
+    """Refuse what tables alone have; of a text, say why it is taken for one."""
+    expected = "None for what is no Parquet"
+    if text is None:
+        check.refuse(kind, expected, value)
+    if kind != "columns":
+        expected = "None for svmlight text, which has targets"
+    if not os.path.exists(text):
+        open_bytes(text)  # which says so, with the name that may be meant
+    end = os.path.splitext(text)[1]
+    named = f"whose name ends in {end!r}" if end else "whose name has no ending"
+    why = (
+        f" A file {named} is read as svmlight text; tables end in .csv or .tsv (plain, "
+        "or with .gz, .bz2 or .xz), .npy or .parquet."
+    )
+    if said := other_kind(text):
+        why += f" Of {text}: {said}."
+    check.refuse_part(kind, f"be {expected}", repr(value), why)
 
 
 def is_binary(path: str) -> bool:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.data.outofcore.source import Source, pread
-from widemargin.data.svmlight.read import ReadOptions, stream_rows
+from widemargin.data.svmlight.read import ReadOptions, hinting, stream_rows
 from widemargin.data.svmlight.text import opener
 from widemargin.system.files import open_bytes, room_for
 
@@ -71,9 +71,10 @@ class TextSource(Source):
         self.path, self.dtype = path, np.dtype(np.float64)
         options = ReadOptions(path, n_features, zero_based, self.dtype, False, n_jobs)
         self._indices = _Column(np.int32)
-        if not self._convert(options):
-            self._indices = _Column(np.int64)
-            self._convert(options)
+        with hinting(path):
+            if not self._convert(options):
+                self._indices = _Column(np.int64)
+                self._convert(options)
         m = self._targets.size
         self.shape = (m, n_features or self._highest + self.zero_based)
         if self.shape[1] == 0:

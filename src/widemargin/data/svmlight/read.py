@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import IO, Any, Literal, NamedTuple
 
@@ -30,6 +31,7 @@ _OTHERS = {
     "arrays of an npz as .npy",
     b"\x93NUMPY": "it is an array: let its name end in .npy",
     b"PAR1": "it is Parquet: let its name end in .parquet",
+    b"ARROW1": "it is Arrow (Feather): save it as Parquet",
     b"\x89HDF": "HDF5 is not read: save the array as .npy",
 }
 
@@ -121,26 +123,38 @@ class Contents(NamedTuple):
 
 def load(options: ReadOptions) -> Contents:
     """The contents of the file; qid is None unless asked for."""
-    try:
+    with hinting(options.path):
         return _load(options)
+
+
+@contextmanager
+def hinting(path: str) -> Iterator[None]:
+    """Add to what is wrong with a text what the file seems to be in its place."""
+    try:
+        yield
     except ValueError as error:
-        if not (hint := _hint(options.path)):
+        if not (said := _hint(path)):
             raise
-        raise ValueError(f"{error}; {hint}") from None
+        raise ValueError(f"{error}; {said}") from None
 
 
-def _hint(path: str) -> str:
-    """What a file seems to be that is no svmlight text, by how it begins."""
+def other_kind(path: str) -> str:
+    """What a file seems to be by how it begins, and what to do; "" for unknown ones."""
     if not os.path.isfile(path):  # a pipe cannot be read again
         return ""
     line = svmlight_text.first_line(path)
-    known = (said for start, said in _OTHERS.items() if line.startswith(start))
+    return next((said for start, said in _OTHERS.items() if line.startswith(start)), "")
+
+
+def _hint(path: str) -> str:
+    """What a file seems to be that is no svmlight text."""
+    said = other_kind(path)
+    if said or not os.path.isfile(path):
+        return said
+    line = svmlight_text.first_line(path)
     if b":" not in line and (b"," in line or b";" in line):
-        return next(
-            known,
-            "a table is read by open_rows, under a name that ends in .csv or .tsv",
-        )
-    return next(known, "")
+        return "a table is read by open_rows, under a name that ends in .csv or .tsv"
+    return ""
 
 
 def _load(options: ReadOptions) -> Contents:
