@@ -151,4 +151,5 @@ def _fitted(step: Step, at: Predicting) -> dict[str, Any]:
         "status_": "running",
         "_meta": {"dual_gap": gap, "status": "running"},
         "_scheme": "binary",
+        "_certified": None,
     }

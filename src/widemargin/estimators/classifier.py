@@ -12,6 +12,7 @@ from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import with_callbacks
+from widemargin.estimators.certified import checksum_of
 from widemargin.estimators.checks import (
     check_limits,
     check_solver,
@@ -267,6 +268,7 @@ class Classifier(
         if hasattr(self, "feature_names_in_"):
             self._meta["feature_names"] = [str(f) for f in self.feature_names_in_]
         self._keep(fit)
+        self._certified = checksum_of(self)
 
 
 def iterations(fit: Fit) -> NDArray[np.int32]:

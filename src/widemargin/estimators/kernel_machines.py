@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
 from widemargin.estimators import objects
+from widemargin.estimators.certified import facts_of_model
 from widemargin.estimators.checks import is_pairwise
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.multiclass import decided_by
@@ -236,7 +237,7 @@ def kernel_model(estimator: Any) -> Model:
 
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
-    meta, expand = dict(fitted._meta), _expand(fitted)
+    meta, expand = facts_of_model(fitted), _expand(fitted)
     decides = decided_by(fitted, fitted._scheme)
     if decides["shape"] != "ovo":  # a calibration is of the classes' decision values
         decides["calibration"] = vars(fitted).get("calibrator_")

@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.certified import facts_of_model
 from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.classifier import Classifier, check_form
 from widemargin.estimators.multiclass import decided_by
@@ -191,7 +192,10 @@ class LinearSVC(Classifier):
             Decision(w, float(b))
             for w, b in zip(self.coef_, self.intercept_, strict=True)
         )
-        of_model: dict[str, Any] = {"decisions": decisions, "meta": dict(self._meta)}
+        of_model: dict[str, Any] = {
+            "decisions": decisions,
+            "meta": facts_of_model(self),
+        }
         return Model(self.classes_, **of_model, **decided_by(self, self._scheme))
 
     # -- parts of fit ------------------------------------------------------------------

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
+from widemargin.estimators.certified import facts_of_model
 from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
@@ -163,7 +164,7 @@ class LinearSVR(Regressor):
         """What `widemargin.save_model` writes: the function that predicts."""
         check_is_fitted(self)
         decision = Decision(np.ravel(self.coef_), float(self.intercept_[0]))
-        return regression_model({"decisions": (decision,)}, self._meta)
+        return regression_model({"decisions": (decision,)}, facts_of_model(self))
 
     # -- parts of fit ------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ class LinearSVR(Regressor):
             keep_coefficients(self, fit, coefficients(fit.solutions[0].alpha))
         else:
             self.n_support_ = fit.n_support
-        self.coef_ = fit.solutions[0].w
+        self.coef_ = fit.solutions[0].w.copy()  # solutions stay as they are
 
 
 def linear_recipe(regressor: Any, target: Vector, in_a_row: bool = False) -> Recipe:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import with_callbacks
+from widemargin.estimators.certified import checksum_of, facts_of_model
 from widemargin.estimators.checks import check_limits, read_rows
 from widemargin.estimators.functions import (
     fit_function,
@@ -365,6 +366,7 @@ class OneClassSVM(
         self.offset_ = np.array([rho - OUTWARD * abs(rho)])
         self.intercept_ = -self.offset_
         keep_function(self, fit, self.solution_.alpha)
+        self._certified = checksum_of(self)
 
 
 def _point(
@@ -386,7 +388,7 @@ def _levels(nu: float, weights: Vector, scores: Vector) -> dict[str, Any]:
 
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
-    parts, meta = function_parts(fitted), dict(fitted._meta)
+    parts, meta = function_parts(fitted), facts_of_model(fitted)
     if "offset_" in vars(fitted):
         meta["offset"] = float(fitted.offset_[0])
     return Model(np.array([-1, 1]), ONE_CLASS, meta=meta, **parts)

@@ -14,6 +14,7 @@ from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import with_callbacks
+from widemargin.estimators.certified import checksum_of
 from widemargin.estimators.checks import (
     check_limits,
     check_solver,
@@ -203,6 +204,7 @@ class Regressor(
         store_function(self, fit.solutions, facts)
         self.intercept_ = np.array([self.solution_.b])
         self._keep(fit)
+        self._certified = checksum_of(self)
 
 
 def loss_name(regressor: Any) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
+from widemargin.estimators.certified import facts_of_model
 from widemargin.estimators.functions import (
     function_parts,
     function_point,
@@ -250,7 +251,7 @@ class SVR(Regressor):
 
     def _made(self) -> Model:
         """The model of the attributes as they are."""
-        return regression_model(function_parts(self), self._meta)
+        return regression_model(function_parts(self), facts_of_model(self))
 
     def _keep(self, fit: Fit) -> None:
         keep_function(self, fit, coefficients(fit.solutions[0].alpha))
