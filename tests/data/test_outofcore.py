@@ -156,6 +156,10 @@ def _shard(folder, array, name="X-7.npy"):
             lambda f: _shard(f, np.array([["a"] * 3])),
             "expected real numbers, found dtype",
         ),
+        (
+            lambda f: _shard(f, np.ones((2, 3), np.dtype(float).newbyteorder())),
+            "expected values in the byte order of this machine, found dtype .f8; save",
+        ),
         (lambda f: _shard(f, np.ones((3, 2)).T), r"expected rows one after the other"),
         (lambda f: os.truncate(f / "X-1.npy", 300), "was it written to the end?"),
         (lambda f: os.truncate(f / "X-1.npy", 3), "X-1.npy: expected a .npy array"),

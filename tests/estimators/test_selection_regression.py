@@ -363,7 +363,7 @@ def test_folds_that_cannot_be_judged(kind):
     few = KFold(2).split(X[:3])
     with (
         pytest.warns(UndefinedMetricWarning),
-        pytest.raises(ValueError, match="score of fold 0 is NaN. It holds 1 rows out"),
+        pytest.raises(ValueError, match="score of fold 0 is NaN. It holds 1 row out:"),
     ):
         kind(Cs=1, cv=LeaveOneOut()).fit(X[:9], TARGET[:9])
     with pytest.raises(

@@ -342,14 +342,16 @@ def row_index(index: ArrayLike, m: int) -> NDArray[np.intp]:
     array = np.asarray(index)
     array = array.astype(np.intp) if array.size == 0 else array
     if array.ndim != 1 or array.dtype.kind not in "iu":
+        mask = " Of a mask give numpy.flatnonzero(mask)." * (array.dtype.kind == "b")
         raise ValueError(
             "index must be a vector of integers. "
-            f"Got dtype {array.dtype} in {array.ndim} dimension(s) instead."
+            f"Got dtype {array.dtype} in {array.ndim} dimension(s) instead.{mask}"
         )
     outside = array[(array < 0) | (array >= m)]
     if outside.size:
+        first = " Rows are not counted from the end." * bool(outside[0] < 0)
         raise ValueError(
-            f"index must be in the range [0, {m}). Got {outside[0]} instead."
+            f"index must be in the range [0, {m}). Got {outside[0]} instead.{first}"
         )
     return array.astype(np.intp, copy=False)
 

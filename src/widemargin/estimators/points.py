@@ -271,7 +271,8 @@ def checked_score(score: Any, fold: int, held_out: int) -> float:
     """The score of a fold that holds so many rows out."""
     if np.isnan(score):
         raise ValueError(
-            f"The score of fold {fold} is NaN. It holds {held_out:,} rows out: "
+            f"The score of fold {fold} is NaN. It holds {held_out:,} "
+            f"row{'s' * (held_out != 1)} out: "
             "give fewer folds, or another scoring."
         )
     return float(score)

@@ -73,7 +73,12 @@ def _open(path: str) -> _Shard:
             ) from None
         offset = file.tell()
     kinds = _KINDS if len(shape) == 2 else _KINDS + _WORDS
-    if dtype.kind not in kinds or not dtype.isnative:
+    if dtype.kind in kinds and not dtype.isnative:
+        raise ValueError(
+            f"{path}: expected values in the byte order of this machine, found dtype "
+            f"{dtype.str}; save X.astype(X.dtype.newbyteorder('='))"
+        )
+    if dtype.kind not in kinds:
         raise ValueError(f"{path}: expected real numbers, found dtype {dtype}")
     if fortran and len(shape) > 1 and min(shape) > 1:
         raise ValueError(
