@@ -1,5 +1,6 @@
 """BudgetSVC: scikit-learn's checks, the size of models, paths, bad input."""
 
+import dataclasses
 import functools
 import itertools
 import pickle
@@ -23,6 +24,7 @@ from widemargin.losses import BudgetL1, Interpolation, L2Norm, PNorm
 from widemargin.reduction import restricted
 from widemargin.reduction.reduce import SHARE
 from widemargin.report import write_report
+from widemargin.solution import Status
 
 
 @pytest.mark.filterwarnings("ignore:.*is more than the:UserWarning")
@@ -394,6 +396,26 @@ def test_more_than_all_rows_is_no_cap(moons):
     with pytest.warns(UserWarning, match="is more than the 600 rows: there is no cap"):
         clf = BudgetSVC(budget=601, method="norm").fit(X, y)
     assert clf.cap_active_.tolist() == [False]
+
+
+def test_a_huge_C_is_no_time_limit():
+    """The refit in float32 gets no further: float64 ends it."""
+    X, y = make_moons(300, noise=0.25, random_state=0)
+    clf = BudgetSVC(budget=15, C=1e12, norm="l2", gamma=1.0).fit(X * 100, y)
+    assert clf.status_ == "solved"
+
+
+def test_a_refit_that_gets_no_further_says_so(moons, monkeypatch):
+    reduce_path = budget_svc.reduce_path
+
+    def stalled(*args, **options):
+        models = reduce_path(*args, **options)
+        return [dataclasses.replace(one, status=Status.STALLED) for one in models]
+
+    monkeypatch.setattr(budget_svc, "reduce_path", stalled)
+    with pytest.warns(ConvergenceWarning, match="Lack of progress ended the refit"):
+        clf = BudgetSVC(budget=10, gamma=1.0).fit(*moons)
+    assert clf.status_ == "stalled"
 
 
 def test_the_time_limit_is_of_the_cut_too(moons, monkeypatch):

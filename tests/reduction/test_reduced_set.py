@@ -1,5 +1,6 @@
 """Models of few support vectors: against a conic solver, pruning, and the edge cases."""
 
+import dataclasses
 import functools
 
 import clarabel
@@ -15,6 +16,7 @@ from widemargin.reduction import reduce as reduced_set
 from widemargin.reduction import restricted
 from widemargin.reduction.pursuit import pursue
 from widemargin.reduction.reduce import reduce, reduce_path
+from widemargin.reduction.restricted import Features
 
 RBF = Kernel("rbf", gamma=0.4)
 TINY = 1e-9  # of what the cut costs: then refits go on to their relative gap
@@ -310,6 +312,30 @@ def test_refits_end_when_the_time_is_over(loss, intercept, monkeypatch):
         assert model.certificate.dual <= found
     again = reduce(problem, solution, 10, tol=1e-6, share=TINY, time_limit=100.0)
     assert again.status == "solved"
+
+
+def test_estimates_that_were_too_good_are_no_time_limit(monkeypatch):
+    """Bounds that lack what a step promised: float64 is tried, and no limit blamed."""
+    problem, solution, *_ = solved()
+    dtypes, take = [], Features.take
+
+    def taken(self, *args):
+        Z = take(self, *args)
+        dtypes.append(Z.dtype.name)
+        return Z
+
+    def hopeful(linear, solver, *, callback, **options):
+        def promise(step):
+            return callback(dataclasses.replace(step, dual=step.primal))
+
+        return solve(linear, solver, callback=promise, **options)
+
+    monkeypatch.setattr(Features, "take", taken)
+    monkeypatch.setattr(restricted, "solve", hopeful)
+    (model,) = reduce_path(problem, solution, [5], share=TINY)
+    assert model.status == "stalled"
+    assert dtypes[0] == "float32"
+    assert dtypes[-1] == "float64"
 
 
 def test_too_little_memory_is_refused():

@@ -52,7 +52,11 @@ _ENDS = {
     Status.STOPPED_BY_CALLBACK,
     Status.OUT_OF_MEMORY,
 }
-_CAUSES = {Status.INTERRUPTED: "Ctrl-C", Status.TIME_LIMIT: "The time limit"}
+_CAUSES = {
+    Status.INTERRUPTED: "Ctrl-C",
+    Status.TIME_LIMIT: "The time limit",
+    Status.STALLED: "Lack of progress",
+}
 
 
 @dataclass(frozen=True)

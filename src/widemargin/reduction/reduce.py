@@ -303,7 +303,8 @@ def _refit_all(
         model = _model(features, start, status)
         found = model.certificate
         missed = found.gap > whole.enough(found.primal)
-        if missed and status is Status.SOLVED and features.refine():
+        in_time = status in (Status.SOLVED, Status.STALLED)
+        if missed and in_time and features.refine():
             start, status = _refit(features, len(start.w), start)
             model = _model(features, start, status)
         if status is not Status.INTERRUPTED:
@@ -402,6 +403,9 @@ def _model(features: Features, point: ScoredPoint, status: Status) -> Reduced:
     beta, b, certificate = features.certify(point)
     order = np.argsort(J)
     rows = whole.numbers[J[order]]
+    proved = certificate.gap <= whole.enough(certificate.primal)
+    if status is Status.STALLED and proved:
+        status = Status.SOLVED
     return Reduced(rows, beta[order], b, certificate, whole.before, status)
 
 

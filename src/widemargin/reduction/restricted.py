@@ -376,14 +376,18 @@ def _solved(
     def is_enough(gap: float, primal: float) -> bool:
         return gap <= SOLVED * whole.enough(primal)
 
+    late = False
+
     def ends(step: Step) -> bool:
-        return whole.refits.limits.is_late or is_enough(
-            step.primal - step.dual, step.primal
-        )
+        nonlocal late
+        late = whole.refits.limits.is_late
+        return late or is_enough(step.primal - step.dual, step.primal)
 
     solution = solve(linear, solver, tol=tol, start=start, callback=ends)
     if solution.status is not Status.STOPPED_BY_CALLBACK:
         return solution
     found = solution.certificate
-    solved = is_enough(found.gap, found.primal)
-    return replace(solution, status=Status.SOLVED if solved else Status.TIME_LIMIT)
+    if is_enough(found.gap, found.primal):
+        return replace(solution, status=Status.SOLVED)
+    # Not late: the estimates of a step were better than the bounds of its point are.
+    return replace(solution, status=Status.TIME_LIMIT if late else Status.STALLED)
