@@ -17,6 +17,7 @@ from widemargin.estimators.batch import (
 )
 from widemargin.estimators.batch_problems import Found, numbered
 from widemargin.estimators.engine_choice import refuse_batch
+from widemargin.estimators.or_zero import or_zero
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
@@ -41,6 +42,7 @@ def solve_tasks(training: Training) -> Sequence[Solution]:
     saved = checkpoints(training)
     if training.recipe.kernel is not None:
         solutions = _solve_in_turn(training, saved, solve_batch(training))
+        solutions = or_zero(training, solutions)
     elif training.tasks.are_pairs:
         solutions = _solve_in_turn(training, saved, solve_linear_pairs(training))
     elif found := solve_linear_batch(training):
