@@ -33,9 +33,9 @@ from widemargin.estimators.engine_choice import (
 from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
 from widemargin.problems.many_linear import ManyLinearProblems
-from widemargin.solution import Solution, Status
+from widemargin.solution import Solution, Status, reached
 from widemargin.solutions import Solutions
-from widemargin.solvers.kernel.batch import NAME
+from widemargin.solvers.kernel.batch import LEAST_GAP, NAME
 from widemargin.solvers.linear.batch import solve_many_linear
 from widemargin.system.threads import n_threads
 
@@ -48,15 +48,35 @@ FEW_ROWS = 16
 def solve_batch(training: Training) -> Found:
     """Solutions of small problems, by their numbers; stalled ones need another solver.
 
-    There are none where the user asked for what this solver does not do.
+    There are none where the user asked for what this solver does not do. Where a gap is
+    asked for that is below its least one, it goes as far as that: another solver alone
+    may never come there.
     """
-    if training.recipe.kernel is None or not is_allowed(training, may_curve=True):
+    part, tol = training, training.limits.tol
+    if training.recipe.kernel is None:
         return {}
-    fewer = without_equals(training, largest_of(training))
+    if tol < LEAST_GAP and training.recipe.solver != NAME:
+        part = training.limited(tol=LEAST_GAP)
+    if not is_allowed(part, may_curve=True):
+        return {}
+    fewer = without_equals(part, largest_of(part))
     if fewer is None:
-        return _kernel_batch(training)
-    found = numbered(_kernel_batch(fewer.training))
-    return {k: fewer.for_all(k, solution) for k, solution in found.items()}
+        found = _kernel_batch(part)
+    else:
+        some = numbered(_kernel_batch(fewer.training))
+        found = {k: fewer.for_all(k, solution) for k, solution in some.items()}
+    if part is training:
+        return found
+    return {k: _asked_for(one, tol) for k, one in numbered(found).items()}
+
+
+def _asked_for(solution: Solution, tol: float) -> Solution:
+    """The same of a fit that asks for another gap: stalled if it has a larger one."""
+    gap, status = solution.certificate.relative_gap, solution.status
+    if status is Status.SOLVED and gap > tol:
+        status = Status.STALLED
+    said = solution.message.replace(reached(gap, solution.tol), reached(gap, tol))
+    return solution.changed(status=status, tol=tol, message=said)
 
 
 def _kernel_batch(training: Training) -> Found:

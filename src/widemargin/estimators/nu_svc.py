@@ -152,8 +152,8 @@ class NuSVC(ProbabilityMixin):
     weights of 0, kernels that are not positive semidefinite, and what a fit that Ctrl-C
     ends keeps: as of `SVC`. All
     problems of up to 4,000 rows (16,000, if they are many or have at most 32 columns)
-    are solved at once by pair steps in float32; larger problems, and all with
-    tol < 1e-6, by working sets.
+    are solved at once by pair steps in float32; larger problems, and the last
+    digits of all with tol < 1e-8, by working sets.
 
     Where nu is too small for classes that overlap, no margin exists, and the optimum
     is zero: ``status_`` is "no_margin", a ConvergenceWarning says so, decision values

@@ -151,8 +151,8 @@ class OneClassSVM(
     -----
     A row with sample weight 0 counts as removed, of weight 2 as two rows; also for
     gamma, unlike in scikit-learn. Problems of up to 4,000 rows (16,000 with at most 32
-    columns) are solved by pair steps in float32; larger problems, and all with
-    tol < 1e-6, by working sets.
+    columns) are solved by pair steps in float32; larger problems, and the last
+    digits of all with tol < 1e-8, by working sets.
 
     Where nu is so small that the origin is among the rows (inside their reduced hull),
     as of centered rows with a linear kernel, the optimum is zero: ``status_`` is

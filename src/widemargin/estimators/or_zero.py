@@ -1,4 +1,6 @@
-"""No model of a kernel that ended early is worse than no function at all.
+"""No model of a kernel that ended early is worse than what is known before.
+
+That is no function at all, and where the solver began.
 
 Working sets begin at zero and keep the best point; pair steps on all rows keep the last
 one, whose objective may be hundreds of times that of zero where they are at their
@@ -22,7 +24,8 @@ from widemargin.problems.intercept import (
 )
 from widemargin.solution import Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions
-from widemargin.solvers.driver.advice import worth
+from widemargin.solvers.driver.advice import ROUGH, worth
+from widemargin.solvers.driver.contract import Solver
 
 Vector = NDArray[np.float64]
 
@@ -54,18 +57,42 @@ def _or_zero(training: Training, k: int, solution: Solution) -> Solution:
     bounds, b = _zero(training, k, found.scale)
     if found.primal <= bounds.primal:
         return solution
-    gap, tol = found.relative_gap, solution.tol
-    message = solution.message.replace(
-        reached(gap, tol), reached(bounds.relative_gap, tol)
-    )
     return solution.changed(
         alpha=np.zeros_like(solution.alpha),
         w=np.zeros_like(solution.w),
         b=b,
         certificate=bounds,
-        message=message.replace(worth(gap), TOLD),
+        message=_retold(solution, bounds, TOLD),
         at_bound=None if solution.at_bound is None else 0,
     )
+
+
+def or_before(solution: Solution, before: Solution) -> Solution:
+    """A solution after another one; with the answer of that where it proves more."""
+    gaps = [one.certificate.relative_gap for one in (solution, before)]
+    are_proofs = solution.is_convex and before.is_convex
+    if solution.status is Status.SOLVED or not (are_proofs and gaps[1] < gaps[0]):
+        return solution
+    names, bounds = ("alpha", "w", "b", "rho", "at_bound"), before.certificate
+    answer = {name: getattr(before, name) for name in names}
+    status, almost = solution.status, min(Solver.almost * solution.tol, ROUGH)
+    if status is Status.STALLED and gaps[1] <= almost:
+        status = Status.ALMOST_SOLVED
+    return solution.changed(
+        **answer,
+        status=status,
+        certificate=bounds,
+        message=_retold(solution, bounds, worth(gaps[1])),
+    )
+
+
+def _retold(solution: Solution, bounds: Certificate, told: str) -> str:
+    """The message of a solution with other bounds, and what is told of its worth."""
+    gap, tol = solution.certificate.relative_gap, solution.tol
+    said = solution.message.replace(
+        reached(gap, tol), reached(bounds.relative_gap, tol)
+    )
+    return said.replace(worth(gap), told)
 
 
 def _zero(training: Training, k: int, scale: float) -> tuple[Certificate, float]:

@@ -17,7 +17,7 @@ from widemargin.estimators.batch import (
 )
 from widemargin.estimators.batch_problems import Found, numbered
 from widemargin.estimators.engine_choice import refuse_batch
-from widemargin.estimators.or_zero import or_zero
+from widemargin.estimators.or_zero import or_before, or_zero
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
@@ -187,6 +187,8 @@ def _solve_in_turn(
             one = dataclasses.replace(training, starts=starts).limited(until=until)
             new = _solve_or_skip(one, k, saved[k], training.rows)
             last = k
+            if k in before:
+                new = or_before(new, before[k])
             if k in before and training.recipe.solver != BATCH:  # said there already
                 new = _after_batch(new)
             if k in found and _is_worse(new, found[k]):
