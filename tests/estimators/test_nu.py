@@ -22,8 +22,12 @@ from widemargin import (
     as_rows,
     load_model,
     save_model,
+    solve,
 )
+from widemargin.estimators import plans
 from widemargin.problems.nu import nu_problem
+from widemargin.solution import Certificate, Status
+from widemargin.solvers.driver.advice import worth
 
 RNG = np.random.default_rng(3)
 X, NEW = RNG.normal(size=(160, 3)), RNG.normal(size=(40, 3))
@@ -327,6 +331,57 @@ def test_no_margin_of_a_smooth_kernel_takes_no_pair_steps_for_long(nu):
     assert found.certificate.relative_gap <= 1e-4
     assert len(found.trace) <= 4
     assert found.trace[-1].details["inner_steps"] == 0
+
+
+@pytest.mark.parametrize("tol", [1e-10, 1e-12])
+def test_no_margin_is_told_of_fits_that_got_no_further(tol):
+    """They were almost solved, or stalled, and said to be usable."""
+    X, y = _mixed(80, 4, 2)
+    machine = NuSVC(nu=0.05, kernel="linear", tol=tol)
+    with pytest.warns(ConvergenceWarning, match="The optimum is zero") as caught:
+        machine.fit(X, y)
+    assert machine.status_ == "no_margin"
+    assert tol < machine.dual_gap_ < 1e-8
+    assert abs(machine.decision_function(X)).max() < 1e-6
+    assert "usable" not in str(caught[0].message)
+    problem = nu_problem(as_rows(X), y, 1.0, 0.05, kernel=Kernel("linear"))
+    assert solve(problem, tol=tol).status == "no_margin"
+
+
+@pytest.mark.parametrize(
+    ("status", "gap", "ended"),
+    [
+        ("almost_solved", 0.01, "no_margin"),
+        ("stalled", 1e-5, "no_margin"),
+        ("stalled", 1e-3, "stalled"),
+        ("stalled", 1.0, "stalled"),
+        ("time_limit", 1e-5, "time_limit"),
+    ],
+)
+@pytest.mark.parametrize("primal", [0.0, -1e-12])
+def test_what_is_said_of_a_bound_of_zero(monkeypatch, status, gap, ended, primal):
+    """A gap relative to the floor is no share of the objective."""
+    solve_tasks = plans.solve_tasks
+
+    def found(training):
+        (one,) = solve_tasks(training)
+        bounds = Certificate(primal, primal - gap, scale=1.0)
+        said = f"Stopped. {worth(gap, bounds)} End."
+        return [one.changed(status=Status(status), certificate=bounds, message=said)]
+
+    monkeypatch.setattr(plans, "solve_tasks", found)
+    with pytest.warns(ConvergenceWarning) as caught:
+        fitted = OneClassSVM(nu=0.3).fit(X)
+    said = str(caught[0].message)
+    assert fitted.status_ == (status if primal else ended)
+    assert "%" not in said
+    assert ("The optimum is zero" in said) == (fitted.status_ == "no_margin")
+    if gap == 1.0:
+        assert "far from optimal" in said
+    elif primal:
+        assert f"at most {gap:.2g} above the best possible" in said
+    elif fitted.status_ != "no_margin":
+        assert "No margin is proved: decision values may be rounding." in said
 
 
 def test_no_margin_of_one_class_is_told():

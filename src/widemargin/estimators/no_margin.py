@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 
 from widemargin.estimators.plans import Fit
 from widemargin.solution import Solution, Status
+from widemargin.solvers.driver.advice import FAR, shows_zero, worth
 
 # What a machine without C has in the place of a smaller one, which has a wider margin.
 _WORDS = {"a smaller C": "a larger nu", "lower C": "raise nu"}
+# What is said of a bound that is no better than that of no function.
+NONE_YET = "No margin is proved: decision values may be rounding."
 
 
 def without_margin(
@@ -33,8 +36,10 @@ def without_margin(
 
 
 def _in_nu(solution: Solution) -> Solution:
-    """The solution, whose advice speaks of nu."""
-    said = solution.message
+    """The solution, whose advice speaks of nu, and of no model where none is better."""
+    said, bounds = solution.message, solution.certificate
+    if bounds.primal >= 0.0 and bounds.relative_gap < FAR:
+        said = said.replace(worth(bounds.relative_gap, bounds), NONE_YET)
     for words, of_nu in _WORDS.items():
         said = said.replace(words, of_nu)
     return solution if said == solution.message else solution.changed(message=said)
@@ -45,7 +50,7 @@ def _is_zero(solution: Solution) -> bool:
 
     The bound of a point with a margin is below 0.
     """
-    return solution.status is Status.SOLVED and solution.certificate.primal >= 0.0
+    return solution.certificate.primal >= 0.0 and shows_zero(solution)
 
 
 def _told(pairs: Sequence[str], n_problems: int, nu: float, reason: str) -> str:

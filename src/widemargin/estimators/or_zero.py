@@ -82,7 +82,7 @@ def or_before(solution: Solution, before: Solution) -> Solution:
         **answer,
         status=status,
         certificate=bounds,
-        message=_retold(solution, bounds, worth(gaps[1])),
+        message=_retold(solution, bounds, worth(gaps[1], bounds)),
     )
 
 
@@ -92,7 +92,7 @@ def _retold(solution: Solution, bounds: Certificate, told: str) -> str:
     said = solution.message.replace(
         reached(gap, tol), reached(bounds.relative_gap, tol)
     )
-    return said.replace(worth(gap), told)
+    return said.replace(worth(gap, solution.certificate), told)
 
 
 def _zero(training: Training, k: int, scale: float) -> tuple[Certificate, float]:

@@ -12,6 +12,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.hard import HardProblem
 from widemargin.solution import Solution, Status, Step
+from widemargin.solvers.driver.advice import shows_zero
 from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import ChosenSolver, Reserve, Solver
 from widemargin.solvers.driver.driver import refusal, run
@@ -487,8 +488,7 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     saved = Checkpoint.of(checkpoint, "solve")
     limits = Limits(tol, max_iter, time_limit, callback, checkpoint=saved)
     found = solve_within(problem, solver, limits, start=start)
-    zero = found.status is Status.SOLVED and problem.ends_at_zero(found.certificate)
-    if not zero:
+    if not (shows_zero(found) and problem.ends_at_zero(found.certificate)):
         return found
     told = f"The optimum is zero. {Status.NO_MARGIN.advice}"
     return dataclasses.replace(found, status=Status.NO_MARGIN, message=told)

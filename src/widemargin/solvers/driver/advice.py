@@ -12,6 +12,8 @@ from widemargin.problems.base import Problem
 from widemargin.solution import (
     NOT_CONVEX,
     UNPROVED,
+    Certificate,
+    Solution,
     Status,
     Step,
     reached,
@@ -29,6 +31,8 @@ LARGE = 1000.0
 MOST_PRODUCTS, ROWS_A_PRODUCT = 1500, 10
 # Relative gaps from which a model is called rough, and far from optimal.
 ROUGH, FAR = 0.1, 0.5
+# What an optimum of zero is told from by fits with the tol that is the default.
+CLEAR = 1e-4
 
 # What else helps where features are named that want scaling: `Status.advice` advises
 # that, too.
@@ -62,6 +66,7 @@ class Ending:
     max_iter : int
     limits : Limits
     names : sequence of str or None, of the features
+    bounds : Certificate or None, of the answer
     """
 
     problem: Any
@@ -71,6 +76,7 @@ class Ending:
     max_iter: int
     limits: Limits
     names: Sequence[str] | None
+    bounds: Certificate | None = None
 
 
 def message(end: Ending) -> str:
@@ -94,21 +100,38 @@ def message(end: Ending) -> str:
         cause, advice = "epsilon, the rule of the ball,", "A smaller epsilon goes on."
     return (
         f"Stopped by {cause} {reached(gap, limits.tol)}. "
-        f"{worth(gap)} {scaling}"
+        f"{worth(gap, end.bounds)} {scaling}"
         f"{_columns_advice(end.problem)}{advice}"
     )
 
 
-def worth(gap: float) -> str:
-    """How good a model is, by its gap."""
+def worth(gap: float, bounds: Certificate | None = None) -> str:
+    """How good a model is, by its relative gap, and by its bounds if known.
+
+    A gap that is relative to the floor is no share of the objective.
+    """
     if gap >= UNPROVED:
         return "The model may be far from optimal."
     if gap >= FAR:
         return "The model is far from optimal."
-    above = f"{100 * gap / (1.0 - gap):.2g} % above the best possible."
+    above = f"{100 * gap / (1.0 - gap):.2g} %"
+    if bounds is not None and bounds.told_scale:
+        above = f"{bounds.gap:.2g}"
+    above += " above the best possible."
     if gap >= ROUGH:
         return f"The model is rough: its objective may be {above}"
     return f"The model is usable: its objective is at most {above}"
+
+
+def shows_zero(solution: Solution) -> bool:
+    """Whether an answer whose bound is that of no function shows that none is better.
+
+    One that got no further does, too, where less than `CLEAR` of the floor is left.
+    """
+    status, bounds = solution.status, solution.certificate
+    if status is Status.STALLED:
+        return solution.is_convex and bounds.relative_gap <= CLEAR
+    return status in (Status.SOLVED, Status.ALMOST_SOLVED)
 
 
 def _scaling_advice(problem: Problem, names: Sequence[str] | None) -> str:

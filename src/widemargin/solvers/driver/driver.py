@@ -17,13 +17,7 @@ from numpy.typing import NDArray
 
 from widemargin.data.distributed import ClusterLostError
 from widemargin.numerics.rounding import at_zero
-from widemargin.solution import (
-    Certificate,
-    Solution,
-    Status,
-    Step,
-    Trace,
-)
+from widemargin.solution import Certificate, Solution, Status, Step, Trace
 from widemargin.solvers.driver.advice import ROUGH, Ending
 from widemargin.solvers.driver.best import Answer, Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
@@ -441,6 +435,7 @@ class _Driver:
                     max_iter=self.max_iter,
                     limits=self.limits,
                     names=self.names,
+                    bounds=answer.certificate,
                 )
             ),
             extras=dict(self.trace[-1].details),

@@ -184,14 +184,14 @@ class _Hard:
         """The best answer, with the word and the sentence for how it ended."""
         best, limits, trace = self.best, self.limits, self.trace
         assert best is not None  # there was a solve
-        gap = best.certificate.relative_gap
+        bounds, gap = best.certificate, best.certificate.relative_gap
         if gap <= limits.tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
         elif status is Status.STALLED and gap <= min(100.0 * limits.tol, ROUGH):
             status = Status.ALMOST_SOLVED
         most = limits.max_iter or len(trace)
         end = Ending(
-            self.problem.soft, status, trace[-1], gap, most, limits, self.names
+            self.problem.soft, status, trace[-1], gap, most, limits, self.names, bounds
         )
         told = message(end)
         if status is Status.INFEASIBLE:

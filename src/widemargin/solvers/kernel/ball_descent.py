@@ -251,14 +251,15 @@ def _message(end: Ending) -> str:
     }.get(status, ("rounding", _remedy(end.problem)))
     return (
         f"Stopped by {cause} {reached(gap, limits.tol)}. "
-        f"{_worth(gap, end.problem.C)} {advice}, or raise tol."
+        f"{_worth(end)} {advice}, or raise tol."
     )
 
 
-def _worth(gap: float, C: Vector | None) -> str:
+def _worth(end: Ending) -> str:
     """How good a ball is, by its gap: a hard one by its radius."""
-    if C is not None or gap >= FAR:
-        return worth(gap)
+    gap = end.gap
+    if end.problem.C is not None or gap >= FAR:
+        return worth(gap, end.bounds)
     more = 100.0 * (1.0 / np.sqrt(1.0 - gap) - 1.0)
     return (
         "The ball encloses all points; its radius is at most "

@@ -492,9 +492,9 @@ class BatchSolutions(Solutions):
 
     def _message(self, k: int, limits: Limits) -> str:
         """What happened, how good the answer is, and what helps."""
-        status, gap = self.columns.statuses[k], float(self.columns.gaps[k])
-        _, last = self._first_and_last(k, self.columns.certificate(k))
-        return message(Ending(None, status, last, gap, 0, limits, ()))
+        status, found = self.columns.statuses[k], self.columns.certificate(k)
+        last, gap = self._first_and_last(k, found)[1], found.relative_gap
+        return message(Ending(None, status, last, gap, 0, limits, (), found))
 
 
 def _reason(problems: ManyProblems, vectors: Index) -> str:

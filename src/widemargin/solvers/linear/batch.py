@@ -163,7 +163,8 @@ def _solution(
     }
     said = status.advice
     if status is not Status.SOLVED:
-        said = message(Ending(None, status, last, bounds.relative_gap, 0, limits, ()))
+        gap = bounds.relative_gap
+        said = message(Ending(None, status, last, gap, 0, limits, (), bounds))
     return Solution(
         alpha=alpha,
         w=w,
