@@ -17,10 +17,13 @@ from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.nu import nu_regression_problem
-from widemargin.problems.regression import margins
-from widemargin.solution import Step
+from widemargin.problems.nu import SURELY, nu_regression_problem
+from widemargin.problems.regression import margins, regression_problem
+from widemargin.solution import Status, Step
 from widemargin.solvers.driver.contract import Solver
+
+# Tubes up to this share of the largest target may be those of rounding.
+NO_TUBE = 1e-3
 
 
 class NuSVR(SVR):
@@ -109,7 +112,9 @@ class NuSVR(SVR):
 
     Notes
     -----
-    A prediction is the same as that of `SVR` with the same C and ``epsilon_``.
+    A prediction is the same as that of `SVR` with the same C and ``epsilon_``. Where a
+    function meets all targets, and C is so large that rounding hides it, the fit is
+    that of epsilon = 0, whose sum of alpha may be less than nu allows.
 
     With a rank the solvers are the same: each column of the kernel matrix takes m r
     multiplications, so that a fit is faster only where a value of the kernel takes
@@ -198,13 +203,44 @@ class NuSVR(SVR):
     def _plan(self, training: Training, target: Vector) -> Fit:
         level, target = _from_level(target, training.C)
         if self.rank is None:
-            fit = exact(training)
+            fit = self._unless_tubeless(exact(training), training, target)
         else:
             recipe = self._recipe_for(LINEAR, level, target)
             mapping = Mapping(self.rank, self.approximation, recipe)
             fit = low_rank(training, mapping, False)
         raised = [dataclasses.replace(s, b=s.b + level) for s in fit.solutions]
         return dataclasses.replace(fit, solutions=raised)
+
+    def _unless_tubeless(self, fit: Fit, training: Training, target: Vector) -> Fit:
+        """The fit, or that of no tube where this proves more: epsilon is 0 then.
+
+        Where a function meets all targets, and C is large, most of the sum of alpha is
+        pairs that cancel, which leave few digits for what they differ by. The dual is
+        the one of epsilon = 0 where that has a smaller sum: for no epsilon >= 0 is the
+        objective below it.
+        """
+        found, size = fit.solutions[0], float(np.abs(target).max(initial=0.0))
+        ended = found.status in (Status.STALLED, Status.ALMOST_SOLVED)
+        if not (ended and found.is_convex and abs(found.rho) <= NO_TUBE * size):
+            return fit
+        if training.limits.checkpoint is not None or training.limits.is_late:
+            return fit
+        form: Any = {"kernel": training.recipe.kernel}
+        form |= {"memory_limit": self.memory_limit}
+
+        def make(rows: Rows, y: Signs, C: ArrayLike) -> Problem:
+            return regression_problem(rows, target, C, 0.0, "hinge", "free", **form)
+
+        recipe = dataclasses.replace(training.recipe, make=make, nu=None)
+        other = exact(dataclasses.replace(training, recipe=recipe))
+        (one,), most = other.solutions, float(self.nu) * training.weight(0)
+        gaps = [s.certificate.relative_gap for s in (one, found)]
+        is_proof = one.is_convex and float(one.alpha.sum()) <= SURELY * most
+        if is_proof and gaps[0] < gaps[1]:
+            return other.because("with no tube")
+        if one.status is Status.INTERRUPTED:  # no press is lost
+            fit = dataclasses.replace(fit, solutions=[found.changed(status=one.status)])
+        return fit
 
     def _keep(self, fit: Fit) -> None:
         self.epsilon_ = 0.0 - fit.solutions[0].rho
