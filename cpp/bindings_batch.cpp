@@ -370,7 +370,7 @@ void bind_batch(nb::module_& m) {
   m.attr("MOST_BASIS") = widemargin::ExactFace::kMostBasis;
   m.attr("FAR_OFF") = widemargin::kFarOff;
   m.attr("OF_VISIT") = widemargin::kOfVisit;
-  m.def("spare_bytes", [] { return widemargin::Spare::of_process().bytes(); });
+  m.def("lent_bytes", [] { return widemargin::Spare::of_process().lent(); });
   m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(), "exact_form"_a,
         "exact"_a, "norms"_a.noconvert(), "group"_a.noconvert(), "group_end"_a.noconvert(),

@@ -61,9 +61,10 @@ class Spare {
     if (bytes_ > kOwn) madvise(block.begin, block.bytes, MADV_FREE);
 #endif
   }
-  std::size_t bytes() {
+  // How many of them the system may take.
+  std::size_t lent() {
     const std::lock_guard guard(lock_);
-    return bytes_;
+    return bytes_ - std::min(bytes_, kOwn);
   }
 
  private:

@@ -78,6 +78,17 @@ def test_other_weights_have_no_certificate(machine, tmp_path):
     assert np.all([solution.w[2] != 0.0 for solution in one.solutions_])
 
 
+@pytest.mark.parametrize(
+    "machine", [SVC(), SVR(), NuSVC(nu=0.2), OneClassSVM()], ids=str
+)
+def test_other_dual_variables_have_no_certificate(machine, tmp_path):
+    for name in ("dual_coef_", "offset_"):
+        one = fitted(machine)
+        if name in vars(one):
+            setattr(one, name, getattr(one, name) * 0.5)
+            assert not {"dual_gap", "status"} & saved(one, tmp_path / "a.wm").keys()
+
+
 def test_the_best_of_a_search_keeps_its_certificate(tmp_path):
     search = LinearSVCCV().fit(X, LABELS)
     assert saved(search, tmp_path / "a.wm")["dual_gap"] == search.dual_gap_

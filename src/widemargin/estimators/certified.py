@@ -4,6 +4,7 @@ import zlib
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 # Facts of a model that are proved for the answer of its fit.
 _PROVED = ("dual_gap", "status", "exact_gap", "increase")
@@ -12,7 +13,8 @@ _PROVED = ("dual_gap", "status", "exact_gap", "increase")
 def facts_of_model(estimator: Any) -> dict[str, Any]:
     """The facts that a model of an estimator as it is keeps.
 
-    Without gap and status where ``coef_`` or ``intercept_`` are not those of the fit.
+    Without gap and status where weights or intercepts are not those of the fit. The
+    support vectors are not looked at: that would take a part of the fit.
     """
     certified = vars(estimator).get("_certified")
     if certified in (None, checksum_of(estimator)):  # None: of a step, or an old pickle
@@ -21,11 +23,11 @@ def facts_of_model(estimator: Any) -> dict[str, Any]:
 
 
 def checksum_of(estimator: Any) -> int:
-    """What tells weights of columns and intercepts from others."""
-    found = 0
-    for name in ("coef_", "intercept_"):
-        value = vars(estimator).get(name)
+    """What tells weights and intercepts from others."""
+    found, known = 0, vars(estimator)
+    weights = "coef_" if "coef_" in known else "dual_coef_"
+    for value in (known.get(name) for name in (weights, "intercept_", "offset_")):
         if value is not None:
-            array = np.ascontiguousarray(np.ravel(value), np.float64)
-            found = zlib.crc32(array.data, found)
+            numbers = value.data if sparse.issparse(value) else np.ravel(value)
+            found = zlib.crc32(np.ascontiguousarray(numbers, np.float64).data, found)
     return found

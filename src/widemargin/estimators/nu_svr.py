@@ -11,6 +11,7 @@ from widemargin.data.rows import Rows
 from widemargin.estimators.functions import function_point
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
 from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
+from widemargin.estimators.no_worse import proves_more
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Recipe, Signs, Training, Vector
@@ -234,16 +235,15 @@ class NuSVR(SVR):
         recipe = dataclasses.replace(training.recipe, make=make, nu=None)
         other = exact(dataclasses.replace(training, recipe=recipe))
         (one,), most = other.solutions, float(self.nu) * training.weight(0)
-        gaps = [s.certificate.relative_gap for s in (one, found)]
         is_proof = one.is_convex and float(one.alpha.sum()) <= SURELY * most
-        if is_proof and gaps[0] < gaps[1]:
+        if is_proof and proves_more(one, found):
             return other.because("with no tube")
         if one.status is Status.INTERRUPTED:  # no press is lost
             fit = dataclasses.replace(fit, solutions=[found.changed(status=one.status)])
         return fit
 
     def _keep(self, fit: Fit) -> None:
-        self.epsilon_ = 0.0 - fit.solutions[0].rho
+        self.epsilon_ = max(0.0, -fit.solutions[0].rho)
         super()._keep(fit)
         facts = {"nu": float(self.nu), "epsilon": self.epsilon_, "svm_type": "nu_svr"}
         self._meta |= facts

@@ -17,7 +17,7 @@ from widemargin.estimators.batch import (
 )
 from widemargin.estimators.batch_problems import Found, numbered
 from widemargin.estimators.engine_choice import refuse_batch
-from widemargin.estimators.or_zero import or_before, or_zero
+from widemargin.estimators.no_worse import or_before, or_zero, proves_more
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
@@ -220,8 +220,7 @@ def _is_start(training: Training, solution: Solution) -> bool:
 
 def _is_worse(one: Solution, other: Solution) -> bool:
     """Whether a solution that ran out of time proves less than another one."""
-    gaps = [found.certificate.relative_gap for found in (one, other)]
-    return one.status is Status.TIME_LIMIT and gaps[0] > gaps[1]
+    return one.status is Status.TIME_LIMIT and proves_more(other, one)
 
 
 def _solve_or_skip(

@@ -47,7 +47,7 @@ ROUNDED_TERMS = 32
 MOST_LEVEL, SOME_ROWS = 255, 64
 # Up to which share of it an entry is a unit times its level: 9 roundings of float64; or
 # its own rounding in float32, and that of the unit. Squared distances are off by 4 such
-# shares of |x|^2 + |z|^2 at most: by less than the roundings of LEAST_COLUMNS terms.
+# shares of |x|^2 + |z|^2 at most, which are 8.4 units: bounds allow for LEAST_COLUMNS.
 EXACT, SINGLE = 1e-15, 2.1 * 2.0**-24
 
 

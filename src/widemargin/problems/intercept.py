@@ -66,8 +66,10 @@ def better_intercept(
 
     here, weight = slope(b), float(C.sum())
     losses = loss.total(C, apart - y * b)
-    # The step by which the slope would end, if slacks lay evenly.
+    # The step by which the slope would end, if slacks lay evenly, or without losses.
     step = abs(here) / weight * (losses / weight)
+    if losses == 0.0 and ridge > 0.0:
+        step = abs(here) / ridge
     found = b, here
     for _ in range(STEPS if step > 0.0 else 0):
         other = found[0] - np.copysign(step, here)

@@ -34,7 +34,7 @@ def free_bytes() -> int:
                 open(used, encoding="ascii") as now,
             ):
                 left = int(most.read()) - int(now.read())
-                free = min(free, left + _core.spare_bytes())
+                free = min(free, left + _core.lent_bytes())
         except (OSError, ValueError):
             pass  # no limit
     return int(FREE_SHARE * max(free, 0))

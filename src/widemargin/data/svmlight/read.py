@@ -140,21 +140,21 @@ def hinting(path: str) -> Iterator[None]:
 
 def other_kind(path: str) -> str:
     """What a file seems to be by how it begins, and what to do; "" for unknown ones."""
-    if not os.path.isfile(path):  # a pipe cannot be read again
-        return ""
-    line = svmlight_text.first_line(path)
+    line = _first_line(path)
     return next((said for start, said in _OTHERS.items() if line.startswith(start)), "")
 
 
 def _hint(path: str) -> str:
     """What a file seems to be that is no svmlight text."""
-    said = other_kind(path)
-    if said or not os.path.isfile(path):
-        return said
-    line = svmlight_text.first_line(path)
-    if b":" not in line and (b"," in line or b";" in line):
-        return "a table is read by open_rows, under a name that ends in .csv or .tsv"
-    return ""
+    said, line = other_kind(path), _first_line(path)
+    if not said and b":" not in line and (b"," in line or b";" in line):
+        said = "a table is read by open_rows, under a name that ends in .csv or .tsv"
+    return said
+
+
+def _first_line(path: str) -> bytes:
+    """The first line; none of a pipe, which cannot be read again."""
+    return svmlight_text.first_line(path) if os.path.isfile(path) else b""
 
 
 def _load(options: ReadOptions) -> Contents:

@@ -1,10 +1,9 @@
-"""No model of a kernel that ended early is worse than what is known before.
+"""A model of a kernel that ended early proves no less than other answers at hand.
 
-That is no function at all, and where the solver began.
-
-Working sets begin at zero and keep the best point; pair steps on all rows keep the last
-one, whose objective may be hundreds of times that of zero where they are at their
-beginning, or where rounding leads them astray.
+These are no function at all, and the answer that the solver went on from. Working sets
+begin at zero and keep the best point; pair steps on all rows keep the last one, whose
+objective may be hundreds of times that of zero where they are at their beginning, or
+where rounding leads them astray.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,11 +16,7 @@ from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.rounding import gamma_n
-from widemargin.problems.intercept import (
-    better_intercept,
-    curved_intercept,
-    scored_losses,
-)
+from widemargin.problems.intercept import curved_intercept, scored_losses
 from widemargin.solution import Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions
 from widemargin.solvers.driver.advice import ROUGH, worth
@@ -29,17 +24,25 @@ from widemargin.solvers.driver.contract import Solver
 
 Vector = NDArray[np.float64]
 
-# Share of the objective at zero that a penalized intercept may miss, and of weights
-# that rounding may make of equal ones.
-ENOUGH, EQUAL = 1e-9, 1e-12
+# Share of weights that rounding may make of equal ones.
+EQUAL = 1e-12
 TOLD = (
     "The model is a constant: what the solver had when it ended was worse than no "
     "function at all."
 )
 
 
+def proves_more(one: Solution, other: Solution) -> bool:
+    """Whether a model is proved to be nearer to the best objective than another one.
+
+    By P - D, which is relative to nothing: of two poor models that with the larger
+    objective may have the smaller relative gap.
+    """
+    return bool(one.certificate.gap < other.certificate.gap)
+
+
 def or_zero(training: Training, solutions: Sequence[Solution]) -> Sequence[Solution]:
-    """The solutions, but those with zero that are proved to be no better than it."""
+    """The solutions, each of them or zero, where that proves more."""
     recipe = training.recipe
     has_zero = recipe.form is not None and recipe.nu is None and not training.is_hard
     if not has_zero or isinstance(solutions, Solutions):  # these are all solved
@@ -55,7 +58,7 @@ def _or_zero(training: Training, k: int, solution: Solution) -> Solution:
     if not (solution.is_convex and np.isfinite(found.primal)):
         return solution  # of which no objective is known
     bounds, b = _zero(training, k, found.scale)
-    if found.primal <= bounds.primal:
+    if found.gap <= bounds.gap:
         return solution
     return solution.changed(
         alpha=np.zeros_like(solution.alpha),
@@ -69,20 +72,22 @@ def _or_zero(training: Training, k: int, solution: Solution) -> Solution:
 
 def or_before(solution: Solution, before: Solution) -> Solution:
     """A solution after another one; with the answer of that where it proves more."""
-    gaps = [one.certificate.relative_gap for one in (solution, before)]
     are_proofs = solution.is_convex and before.is_convex
-    if solution.status is Status.SOLVED or not (are_proofs and gaps[1] < gaps[0]):
+    if solution.status is Status.SOLVED or not are_proofs:
+        return solution
+    if not proves_more(before, solution):
         return solution
     names, bounds = ("alpha", "w", "b", "rho", "at_bound"), before.certificate
+    gap = bounds.relative_gap
     answer = {name: getattr(before, name) for name in names}
     status, almost = solution.status, min(Solver.almost * solution.tol, ROUGH)
-    if status is Status.STALLED and gaps[1] <= almost:
+    if status is Status.STALLED and gap <= almost:
         status = Status.ALMOST_SOLVED
     return solution.changed(
         **answer,
         status=status,
         certificate=bounds,
-        message=_retold(solution, bounds, worth(gaps[1], bounds)),
+        message=_retold(solution, bounds, worth(gap, bounds)),
     )
 
 
@@ -139,13 +144,17 @@ class _ZeroRows:
         state: Any = self
         if loss.curvature:
             return curved_intercept(state, 0.0, loss, ridge)
-        # The slope rises by C at each y q, from minus the C of all positive rows.
+        # The slope rises by C at each y q, from minus the C of all positive rows, and
+        # evenly by the ridge.
         ends = self.labels * self.q
         order = np.argsort(ends)
-        risen, level = self.C[order].cumsum(), float(self.C[self.labels > 0.0].sum())
-        between = np.searchsorted(risen, level * np.array([1.0 - EQUAL, 1.0 + EQUAL]))
-        b = float(ends[order[np.minimum(between, len(order) - 1)]].mean())
-        if not ridge:
-            return b
-        enough = ENOUGH * self.objective(loss, ridge)(0.0)
-        return better_intercept(state, b, loss, ridge, enough)
+        ends, risen = ends[order], self.C[order].cumsum()
+        level = float(self.C[self.labels > 0.0].sum())
+        if not ridge:  # the middle of where it is zero
+            few = level * np.array([1.0 - EQUAL, 1.0 + EQUAL])
+            between = np.searchsorted(risen, few)
+            return float(ends[np.minimum(between, len(ends) - 1)].mean())
+        k = int(np.searchsorted(ridge * ends + risen, level))
+        below, before = (-np.inf, 0.0) if k == 0 else (ends[k - 1], risen[k - 1])
+        above = ends[k] if k < len(ends) else np.inf
+        return float(np.clip((level - before) / ridge, below, above))

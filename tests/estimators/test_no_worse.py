@@ -1,4 +1,4 @@
-"""No model with a kernel that ended early is worse than no function at all."""
+"""A model with a kernel that ended early proves no less than what is known beside it."""
 
 import contextlib
 
@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, SVR
+from widemargin import SVC, SVR, NuSVR
 from widemargin.estimators import solving
-from widemargin.solution import Status
+from widemargin.estimators.no_worse import _ZeroRows, or_before
+from widemargin.losses.pointwise import LOSSES
+from widemargin.problems.intercept import better_intercept
+from widemargin.solution import Certificate, Status
 from widemargin.solvers.kernel import batch
 
 # Values of degree 4, which differ by orders of magnitude: the first steps are too long.
@@ -96,7 +99,7 @@ def test_each_pair_of_classes_is_zero_on_its_own(early, loss):
         if loss == "squared_hinge":
             zero = 4.0 * sums[0] * sums[1] / (sums[0] + sums[1])
         before, after = found[0][k], machine.solutions_[k]
-        worse = bool(before.certificate.primal > zero)
+        worse = bool(before.certificate.gap > zero)
         replaced[worse] = True
         assert after.alpha.any() == (not worse)
         assert (after.certificate == before.certificate) == (not worse)
@@ -104,3 +107,71 @@ def test_each_pair_of_classes_is_zero_on_its_own(early, loss):
             assert after.certificate.primal == pytest.approx(zero, rel=1e-9)
             assert after.status == before.status
     assert replaced == [True, True]
+
+
+@pytest.mark.parametrize("tol", [1e-15, 1e-16])
+def test_what_is_best_but_for_rounding_keeps_its_proof(tol):
+    """All rows are one point: a constant is as good, and proves nothing."""
+    y = np.where(np.arange(100) < 30, 1, -1)
+    with pytest.warns(ConvergenceWarning):
+        machine = SVC(tol=tol, gamma=1.0).fit(np.ones((100, 3)), y)
+    assert machine.status_ in ("almost_solved", "stalled")
+    assert machine.dual_gap_ < 1e-12
+
+
+def test_a_good_bound_is_worth_more_than_a_lower_objective():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(440, 4)), np.where(rng.random(440) < 0.08, 1, -1)
+    machine = SVC(C=10.0, gamma=0.01, intercept="penalized", tol=1e-6, max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        machine.fit(X, y)
+    assert machine.dual_gap_ < 1e-2
+    assert machine.solution_.alpha.any()
+
+
+@pytest.mark.parametrize("ridge", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_constant(seed, ridge):
+    """Also where no target has a loss at first: all are within the tube."""
+    rng = np.random.default_rng(seed)
+    f = rng.normal(3.0, rng.choice([0.1, 1.0, 5.0]), size=rng.integers(1, 9))
+    C, epsilon = rng.choice([0.0, 0.3, 1.0, 100.0], len(f)), rng.choice([0.1, 1.0])
+    C[0] = 1.0
+    labels, C = np.repeat([1.0, -1.0], len(f)), np.tile(C, 2)
+    q, loss = np.concatenate([f - epsilon, -f - epsilon]), LOSSES["hinge"]
+    rows = _ZeroRows(labels, C, q)
+    objective = rows.objective(loss, ridge)
+    ends = np.concatenate([labels * q, [0.0]])
+    trials = np.concatenate([np.linspace(ends.min(), ends.max(), 10_001), ends])
+    best = min(map(objective, trials))
+    assert objective(rows.best_intercept(loss, ridge)) <= best * (1.0 + 1e-12) + 1e-12
+
+
+def test_of_two_poor_answers_that_which_is_proved_to_be_nearer():
+    """The other one has the smaller relative gap, and a larger objective."""
+    X, f = data()
+    with pytest.warns(ConvergenceWarning):
+        found = SVR(**POLY | {"time_limit": None}, max_iter=1, solver="irwls").fit(X, f)
+    far = found.solution_.changed(certificate=Certificate(8e9, 1.0, 0.0, 0.0))
+    near = far.changed(certificate=Certificate(2e9, -5e8, 0.0, 0.0), b=3.0)
+    assert near.certificate.relative_gap > far.certificate.relative_gap
+    assert or_before(far, near).certificate == near.certificate
+    assert or_before(far, near).b == 3.0
+    assert or_before(near, far) is near
+
+
+@pytest.mark.parametrize("seed", [1, 36, 49])
+def test_epsilon_is_not_negative(seed):
+    """Rounding of rho made it -1e-16."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(int(rng.integers(5, 60)), 2))
+    f = [rng.normal(size=len(X)), X[:, 0], X[:, 0] + 0.1 * rng.normal(size=len(X))]
+    nu, kernel = (0.9, "rbf") if seed == 49 else (1.0, "linear")
+    assert NuSVR(nu=nu, kernel=kernel).fit(X, f[seed % 3]).epsilon_ >= 0.0
+
+
+def test_a_penalized_intercept_moves_where_there_is_no_loss():
+    f, loss = np.array([2.9, 3.0, 3.1]), LOSSES["hinge"]
+    rows = _ZeroRows(np.repeat([1.0, -1.0], 3), np.ones(6), np.append(f, -f) - 1.0)
+    b, objective = better_intercept(rows, 3.0, loss, 1.0, 1e-6), rows.objective(loss, 1)
+    assert objective(b) <= objective(rows.best_intercept(loss, 1.0)) + 1e-6
