@@ -371,6 +371,7 @@ class Solution:
         ``iterations``, the sums of ``primal``, ``dual`` and ``seconds``, which
         ``solvers``, and the ``message`` of the worst one where not all are solved, and
         whether all are convex (``is_convex``). `str` and notebooks then speak of all.
+    w_of_rows : bool, whether w has a number a row, as with a kernel, not a column
     copies : int
         How often a row of the data is one of the problem: 2 in a fit of a regression,
         whose dual variables of a row are ``alpha[i]`` and ``alpha[m + i]``.
@@ -392,6 +393,7 @@ class Solution:
     rho: float = 0.0
     together: dict[str, Any] | None = None
     copies: int = 1
+    w_of_rows: bool = False
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_ROWS and "status" in vars(self):
@@ -412,12 +414,9 @@ class Solution:
 
     def without_rows(self) -> "Solution":
         """A copy without alpha, and without w where that has a number a row too."""
-        state = dict(vars(self))
-        if "alpha" in state and len(state["alpha"]) == len(self.w):
-            del state["w"]
-        state.pop("alpha", None)
-        bare = object.__new__(type(self))
-        vars(bare).update(state)
+        bare = self.changed()
+        for name in ("alpha", "w") if self.w_of_rows else ("alpha",):
+            vars(bare).pop(name, None)
         return bare
 
     @property

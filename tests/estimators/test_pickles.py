@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from widemargin import SVC, BudgetSVC, EnclosingBall, LinearSVC, Problem, solve
+from widemargin import (
+    SVC,
+    SVR,
+    BudgetSVC,
+    EnclosingBall,
+    LinearSVC,
+    LinearSVR,
+    Problem,
+    solve,
+)
 
 OF_ROWS = ("support_", "support_vectors_", "dual_coef_")
 LINEAR = {
@@ -72,6 +81,32 @@ def test_machines_with_a_kernel_keep_what_predicts(many, name):
         assert not hasattr(found.solution_, field)
     assert "support vectors not stored" in str(found.solution_)
     assert "alpha" not in repr(found.solution_)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "m"),
+    [
+        (LinearSVC(), 8),
+        (LinearSVC(solver="active_set"), 8),
+        (LinearSVR(), 4),  # with two dual variables a row
+        (SVC(rank=8), 8),
+    ],
+)
+def test_weights_of_columns_stay_where_there_are_as_many_rows(many, estimator, m):
+    X, y = many[0][:m], np.arange(m) % 2
+    fitted = clone(estimator).fit(X, y)
+    assert len(fitted.solution_.w) == len(fitted.solution_.alpha) == 8
+    found = restored(fitted).solution_
+    np.testing.assert_array_equal(found.w, fitted.solution_.w)
+    assert not hasattr(found, "alpha")
+
+
+@pytest.mark.parametrize("solver", ["auto", "irwls", "batch"])
+def test_numbers_of_rows_go_from_a_regression_too(many, solver):
+    X, y = many[0][:50], many[0][:50, 0]
+    found = restored(SVR(solver=solver).fit(X, y)).solution_
+    for field in ("alpha", "w"):
+        assert not hasattr(found, field)
 
 
 def test_copies_have_all(many):

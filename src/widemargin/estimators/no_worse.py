@@ -77,8 +77,8 @@ def or_before(solution: Solution, before: Solution) -> Solution:
         return solution
     if not proves_more(before, solution):
         return solution
-    names, bounds = ("alpha", "w", "b", "rho", "at_bound"), before.certificate
-    gap = bounds.relative_gap
+    names = ("alpha", "w", "w_of_rows", "b", "rho", "at_bound")
+    bounds, gap = before.certificate, before.certificate.relative_gap
     answer = {name: getattr(before, name) for name in names}
     status, almost = solution.status, min(Solver.almost * solution.tol, ROUGH)
     if status is Status.STALLED and gap <= almost:

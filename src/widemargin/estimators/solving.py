@@ -241,4 +241,5 @@ def _unsolved(training: Training, k: int) -> Solution:
     m, solver = int(training.sizes[k]), training.recipe.solver
     order = training.rows.shape[1] if training.recipe.kernel is None else m
     name = solver if isinstance(solver, str) else solver.name
-    return unsolved(m, order, training.weight(k), training.limits, name)
+    zero = unsolved(m, order, training.weight(k), training.limits, name)
+    return zero.changed(w_of_rows=training.recipe.kernel is not None)

@@ -441,6 +441,7 @@ class _Driver:
             extras=dict(self.trace[-1].details),
             at_bound=self.best.at_bound(answer.alpha),
             rho=answer.rho,
+            w_of_rows=self.problem.couples,
         )
 
 
@@ -482,8 +483,7 @@ def unsolved(
 ) -> Solution:
     """The answer zero of a problem that there is no time to make.
 
-    It has m rows and weights w of that order; ``weight`` is its sum of C. Bounds of the
-    optimum are that and 0.
+    It has m rows and w of that order; bounds are ``weight``, its sum of C, and 0.
     """
     step = Step(0, weight, 0.0, 0.0, m, best_primal=weight, best_dual=0.0)
     return Solution(

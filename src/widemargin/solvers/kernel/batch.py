@@ -454,8 +454,7 @@ class BatchSolutions(Solutions):
 
     def _make(self, k: int) -> Solution:
         """The solution of problem k."""
-        begin, end = (part[k] for part in self._parts)
-        own, found = slice(begin, end), self.columns
+        own, found = slice(*(part[k] for part in self._parts)), self.columns
         status, bounds = found.statuses[k], found.certificate(k)
         trace = Trace(self._first_and_last(k, bounds))
         (solver, reason), at_bound = found.solvers[0], self._at_bound
@@ -474,6 +473,7 @@ class BatchSolutions(Solutions):
             extras=dict(trace[-1].details),
             at_bound=None if at_bound is None else int(at_bound[k]),
             rho=float(found.rho[k]),
+            w_of_rows=self.W is None,
         )
 
     def _first_and_last(self, k: int, bounds: Certificate) -> tuple[Step, Step]:
