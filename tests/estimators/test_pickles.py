@@ -15,6 +15,7 @@ from widemargin import (
     EnclosingBall,
     LinearSVC,
     LinearSVR,
+    NuSVC,
     Problem,
     solve,
 )
@@ -90,6 +91,7 @@ def test_machines_with_a_kernel_keep_what_predicts(many, name):
         (LinearSVC(solver="active_set"), 8),
         (LinearSVR(), 4),  # with two dual variables a row
         (SVC(rank=8), 8),
+        (NuSVC(rank=8), 8),  # a kernel solver's answer in the features
     ],
 )
 def test_weights_of_columns_stay_where_there_are_as_many_rows(many, estimator, m):

@@ -285,7 +285,7 @@ def with_weights(training: Training, k: int, solution: Solution) -> Solution:
         return solution
     rows = training.rows_of(k)
     w = rows.rmatvec(of_samples(solution.w, rows.shape[0]))
-    return dataclasses.replace(solution, w=w)
+    return dataclasses.replace(solution, w=w, w_of_rows=False)
 
 
 def read(rows: Rows, memory_limit: int | None) -> Rows:
