@@ -1,6 +1,8 @@
 """OneClassSVM, NuSVC and NuSVR with a kernel matrix of low rank, and their solvers."""
 
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -139,6 +141,41 @@ def test_rows_in_files_are_trained_with_a_rank(kind, tmp_path):
     stored = kind(rank=180, tol=1e-9, **FORM).fit(rows, KINDS[kind])
     scale = np.abs(values(held)).max()
     np.testing.assert_allclose(values(stored), values(held), atol=1e-3 * scale)
+
+
+@kinds
+def test_features_of_rows_in_files_are_held_as_far_as_the_memory_limit_goes(
+    kind, tmp_path
+):
+    """A kernel solver needs them in memory; what is too little is told, and how much."""
+    m = 5000
+    rows = np.random.default_rng(0).normal(size=(m, 8))
+    y = rows[:, 0] > 0 if kind is NuSVC else rows[:, 0]
+    np.save(tmp_path / "X.npy", rows)
+    machine = kind(rank=30, random_state=0, max_iter=1)
+
+    def fitted(limit):
+        return machine.fit(open_rows(tmp_path / "X.npy", memory_limit=limit), y)
+
+    with pytest.raises(ValueError, match=r"30 features of 5,000 rows. Got 13,000") as e:
+        fitted(13_000_000)
+    (least,) = re.findall(
+        r"X.npy: expected a memory_limit of at least ([\d,]+)", str(e)
+    )
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        found = fitted(int(least.replace(",", "")))
+    assert found.solution_.w.shape == (30,)
+
+
+def test_a_memory_limit_of_the_machine_has_room_for_the_features_too(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(5000, 8))
+    np.save(tmp_path / "X.npy", rows)
+    machine = OneClassSVM(rank=30, memory_limit=2_000_000)
+    message = (
+        r"'memory_limit' parameter of OneClassSVM must be at least 2,400,000 bytes"
+    )
+    with pytest.raises(ValueError, match=message):
+        machine.fit(open_rows(tmp_path / "X.npy"))
 
 
 @kinds

@@ -211,6 +211,14 @@ def test_rows_in_files_need_the_rank_of_the_estimator(kind, stored):
     assert kind(rank=15).fit(stored, np.arange(20) % 2).status_ == "solved"
 
 
+@pytest.mark.parametrize("kind", [NuSVC, NuSVR, OneClassSVM])
+def test_rows_in_files_need_another_kernel_where_none_of_rank_is_linear(kind, stored):
+    """They were sent to a rank, which kernel='linear' refuses."""
+    message = rf"{kind.__name__}.fit .* With another kernel .*\(rank=...\) takes them"
+    with pytest.raises(ValueError, match=message):
+        kind(kernel="linear").fit(stored, np.arange(20) % 2)
+
+
 @pytest.mark.parametrize("kind", [EnclosingBall, BudgetSVC])
 def test_rows_in_files_have_no_way_without_a_rank(kind, stored):
     message = rf"of {kind.__name__}.fit must be in memory .* that are not instead\.$"

@@ -97,7 +97,8 @@ def _refuse_stored(estimator: Any, rows: Rows) -> None:
         return
     owner, hint = type(estimator).__name__, ""
     if hasattr(estimator, "rank") and not is_pairwise(estimator):
-        hint = f" {owner}(rank=...) takes them."
+        other = "With another kernel " if estimator.kernel == "linear" else ""
+        hint = f" {other}{owner}(rank=...) takes them."
     expected = "be in memory for a kernel, as a dense or CSR matrix"
     check = Checker(f"{owner}.fit")
     check.refuse_part("X", expected, "rows that are not", hint)

@@ -226,7 +226,7 @@ class Approximation:
         """The linear problems in the features; rows in memory where a kernel is."""
         recipe, rows, at = mapping.recipe, self.rows, self._at
         if recipe.kernel is not None:
-            rows = read(rows, training.memory_limit)
+            rows = _held(rows, training)
             at = functools.partial(self._at_sum, mapping.finish)
         recipe = dataclasses.replace(recipe, at=at)
         return dataclasses.replace(training, rows=rows, recipe=recipe, names=())
@@ -294,6 +294,20 @@ def read(rows: Rows, memory_limit: int | None) -> Rows:
     if rows.is_in_memory or rows.copy_rows < m or ENTRY * m * n * rows.density > limit:
         return rows
     return as_rows(rows.take(np.arange(m)), **rows.options)
+
+
+def _held(features: Rows, training: Training) -> Rows:
+    """The features of the rows of a training, in memory."""
+    found = read(features, training.memory_limit)
+    if found.is_in_memory:
+        return found
+    (m, r), limit = features.shape, _limit(training.memory_limit)
+    size, what = int(ENTRY * m * r * features.density), f"{r:,} features of {m:,} rows"
+    if size > limit:
+        expected = f"be at least {size:,} bytes for {what}"
+        Checker("SVC").refuse_part("memory_limit", expected, f"{limit:,}")
+    training.rows.reserve(size, what, training.clock)  # refuses what has no room
+    return as_rows(features.take(np.arange(m)), **features.options)
 
 
 def rank_for(training: Training, memory_limit: int | None, left: float | None) -> int:

@@ -183,6 +183,11 @@ class NuSVR(SVR):
         check_kernel_of(check, self)
         check_nu_rank(check, self)
 
+    @property
+    def _has_kernel_solver(self) -> bool:
+        """Always: no linear solver has a given sum of alpha."""
+        return True
+
     def _recipe(self, rows: Rows, weights: Vector | None, target: Vector) -> Recipe:
         level, target = _from_level(target, weights)
         return self._recipe_for(set_kernel(self, rows, weights), level, target)
