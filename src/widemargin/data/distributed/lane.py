@@ -56,11 +56,21 @@ class Constants(dict[str, Any]):
     def dumps(self, value: Any) -> bytes:
         """The bytes of a value, in which constants are names."""
         names = {id(constant): name for name, constant in self.items()}
-        buffer = io.BytesIO()
-        writer = pickle.Pickler(buffer, protocol=5)
-        writer.persistent_id = lambda x: names.get(id(x))  # type: ignore[method-assign]
-        writer.dump(value)
-        return buffer.getvalue()
+        return dumped(value, lambda x: names.get(id(x)))
+
+
+def dumped(value: Any, name_of: Callable[[Any], str | None]) -> bytes:
+    """The bytes of a value, with names in the place of what has one.
+
+    Kernels may be functions without a module that workers could import.
+    """
+    from cloudpickle import Pickler  # comes with Dask
+
+    buffer = io.BytesIO()
+    writer = Pickler(buffer, protocol=5)
+    writer.persistent_id = name_of
+    writer.dump(value)
+    return buffer.getvalue()
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 import collections
 import hashlib
-import io
 import itertools
-import pickle
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.distributed.crew import Crew
-from widemargin.data.distributed.lane import Entry
+from widemargin.data.distributed.lane import Entry, dumped
 from widemargin.data.distributed.loading import Facts, Reader
 from widemargin.data.distributed.sums import Raised
 from widemargin.data.kept import Kept, KeptThere, exchanged
@@ -81,11 +79,7 @@ class Link:
 
     def _dumps(self, entry: Entry) -> bytes:
         """The bytes of an entry, without maps of features: these are sent once."""
-        buffer = io.BytesIO()
-        writer = pickle.Pickler(buffer, protocol=5)
-        writer.persistent_id = self._pin  # type: ignore[method-assign]
-        writer.dump(entry)
-        return buffer.getvalue()
+        return dumped(entry, self._pin)
 
     def _pin(self, value: Any) -> str | None:
         """The name of a map of features, which the workers know from then on."""
@@ -93,7 +87,7 @@ class Link:
         if not is_map or isinstance(value, type):
             return None
         if id(value) not in self._pinned:
-            data = pickle.dumps(value, protocol=5)
+            data = dumped(value, lambda _: None)
             name = hashlib.sha256(data).hexdigest()
             self.crew.pin(name, data)
             self._pinned[id(value)] = value, name  # its id lives as long as this
