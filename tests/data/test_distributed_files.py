@@ -99,6 +99,8 @@ def test_what_files_cannot_be_read_is_said(client, data, tmp_path):
         (tmp_path / name).write_text("1 1:2\n")
     pq.write_table(pa.table({"a": ["x"], "b": [1.0]}), tmp_path / "words.parquet")
     np.save(tmp_path / "X.npy", X)
+    head = (tmp_path / "X.npy").read_bytes().replace(b"), }", b"    ")
+    (tmp_path / "head.npy").write_bytes(head)
     (tmp_path / "none").mkdir()
     for name, options, message in [
         ("t.parquet", {}, "expected Parquet"),
@@ -112,6 +114,7 @@ def test_what_files_cannot_be_read_is_said(client, data, tmp_path):
         ("X.npy", {"columns": ["a"]}, "must be None for what is no Parquet"),
         ("q*.npy", {}, "expected files of this pattern, found none"),
         ("*", {"n_features": 5}, "use dask.dataframe.read_csv"),
+        ("head.npy", {}, "head.npy: expected a .npy array, found something else"),
         ("none", {}, "expected X-*.npy or *.parquet, found neither"),
     ]:
         with pytest.raises((TypeError, ValueError), match=re.escape(message)):

@@ -1,5 +1,6 @@
 """Rows in files: what a fit sees of them, what it takes, and what is refused."""
 
+import contextlib
 import os
 import tempfile
 import threading
@@ -175,6 +176,39 @@ def test_damaged_shards_are_refused(damage, message, shards):
     damage(folder)
     with pytest.raises(ValueError, match=message):
         open_rows(folder)
+
+
+def _changed_head(path, old, new):
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"), }", b"    "),  # the brackets of NumPy's head never close
+        (b"(60, 3)", b"(-1, 3)"),
+        (b"(60, 3)", b"(60,-3)"),
+        (b"'<f8'", b"[[1]]"),
+        (b"{", b"("),
+    ],
+)
+def test_a_damaged_head_is_no_array(old, new, tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((60, 3)))
+    _changed_head(tmp_path / "a.npy", old, new)
+    with pytest.raises(ValueError, match="a.npy: expected a .npy array"):
+        open_rows(tmp_path / "a.npy")
+
+
+@pytest.mark.filterwarnings("ignore")  # of Python, about what it is given to parse
+def test_any_damage_of_a_head_is_refused_or_none(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones((4, 3)))
+    whole = path.read_bytes()
+    for place in range(128):
+        for byte in b" (0'{,\n\xff":
+            path.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+            with contextlib.suppress(ValueError):
+                open_rows(path)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from widemargin.data.distributed.formats import (
     read_parquet_column,
     read_text,
 )
+from widemargin.data.outofcore.shards import read_head
 from widemargin.parameters import Checker, is_integer
 
 # Bytes of a partition: larger files are read in parts, of the size that Dask cuts
@@ -230,16 +231,7 @@ def _head(file: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
     import fsspec
 
     with fsspec.open(file, "rb") as stream:
-        try:
-            version = np.lib.format.read_magic(stream)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version == (1, 0)
-                else np.lib.format.read_array_header_2_0
-            )
-            shape, _, dtype = read(stream)
-        except ValueError as error:
-            raise ValueError(f"{file}: expected a .npy file ({error})") from None
+        shape, _, dtype = read_head(file, stream)
     return shape, dtype
 
 

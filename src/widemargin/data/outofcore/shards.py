@@ -1,10 +1,12 @@
 """Rows in a .npy file, or in a folder of them."""
 
+import math
 import os
 import re
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,17 @@ from widemargin.system.files import ending, open_bytes
 _KINDS = "fiu"
 # Labels may also be words and booleans.
 _WORDS = "Ub"
+# What NumPy raises where the head of a file is none, or is damaged.
+_NO_HEAD = (
+    ValueError,
+    KeyError,
+    EOFError,
+    TypeError,
+    IndexError,
+    SyntaxError,
+    RecursionError,
+    tokenize.TokenError,
+)
 # Rows that are looked at together where some are wanted, or one column of all; bytes
 # between wanted rows that are read sooner than skipped: a call takes about 2 us.
 _RUN, _NEAR = 4096, 8192
@@ -56,21 +69,30 @@ class _Shard:
                     read_at(file, self.stamp, place, out[i : i + 1])
 
 
+def read_head(path: str, file: IO[bytes]) -> tuple[tuple[int, ...], bool, Any]:
+    """The shape of an array, whether in Fortran order, and its dtype.
+
+    Of the head of a .npy file, which then stands where the numbers begin.
+    """
+    try:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, fortran, dtype = read(file)
+    except _NO_HEAD:
+        shape = (-1,)
+    if min(shape, default=0) < 0:
+        raise ValueError(f"{path}: expected a .npy array, found something else")
+    return shape, fortran, dtype
+
+
 def _open(path: str) -> _Shard:
     """The shard of a file; refuses what is no array, or was cut short."""
     with open_bytes(path) as file:
         stamp = FileStamp.of(path, file)
-        try:
-            version = np.lib.format.read_magic(file)
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            shape, fortran, dtype = read(file)
-        except (ValueError, KeyError, EOFError):
-            raise ValueError(
-                f"{path}: expected a .npy array, found something else"
-            ) from None
+        shape, fortran, dtype = read_head(path, file)
         offset = file.tell()
     kinds = _KINDS if len(shape) == 2 else _KINDS + _WORDS
     if dtype.kind in kinds and not dtype.isnative:
@@ -85,7 +107,7 @@ def _open(path: str) -> _Shard:
             f"{path}: expected rows one after the other (C order), found columns "
             "(Fortran order); save numpy.ascontiguousarray(X)"
         )
-    expected = offset + int(np.prod(shape)) * dtype.itemsize
+    expected = offset + math.prod(shape) * dtype.itemsize
     if stamp.size != expected:
         raise ValueError(
             f"{path}: expected {expected:,} bytes for an array {shape} of {dtype}, "
