@@ -11,7 +11,7 @@ from scipy import sparse
 
 from tests.cases.problems import PROBLEMS
 from tests.cases.waits import HANGS
-from widemargin import Problem, as_rows, open_rows, save_svmlight, solve
+from widemargin import LinearSVC, Problem, as_rows, open_rows, save_svmlight, solve
 from widemargin.data.outofcore import scratch, stored
 from widemargin.solvers import ActiveSet, AugmentedLagrangian, InteriorPoint
 
@@ -176,6 +176,51 @@ def test_damaged_shards_are_refused(damage, message, shards):
     damage(folder)
     with pytest.raises(ValueError, match=message):
         open_rows(folder)
+
+
+@pytest.mark.skipif(
+    np.dtype(np.longdouble).itemsize == 8, reason="a longdouble is a float64 here"
+)
+def test_numbers_wider_than_float64_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((4, 3), np.longdouble))
+    with pytest.raises(ValueError, match=r"a.npy: expected numbers of at most 8 bytes"):
+        open_rows(tmp_path / "a.npy")
+
+
+def test_booleans_are_zeros_and_ones_as_in_memory(tmp_path):
+    X, y = np.eye(6, 3).astype(bool), np.array([1, -1] * 3)
+    np.save(tmp_path / "a.npy", X)
+    rows = open_rows(tmp_path / "a.npy")
+    assert rows.dtype == np.uint8
+    here, there = (LinearSVC().fit(x, y) for x in (X, rows))
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [["no", "no"], ["yes", "no"], ["maybe"]],
+        [np.array([1, 2]), np.array([3, 1], np.int32), np.array([1], np.int8)],
+        [np.array([0.5, 2]), np.array([0.25], np.float32), np.array([1.0])],
+    ],
+    ids=["words", "integers", "numbers"],
+)
+def test_labels_of_shards_have_the_widest_type(labels, tmp_path):
+    for k, part in enumerate(labels):
+        np.save(tmp_path / f"X-{k}.npy", np.ones((len(part), 2)))
+        np.save(tmp_path / f"y-{k}.npy", part)
+    found = open_rows(tmp_path).vector("label")
+    expected = np.concatenate(labels)
+    assert found.dtype == expected.dtype
+    assert found.tolist() == expected.tolist()
+
+
+def test_labels_of_shards_are_of_one_kind(tmp_path):
+    for k, part in enumerate([[1, 2], ["a", "b"]]):
+        np.save(tmp_path / f"X-{k}.npy", np.ones((2, 2)))
+        np.save(tmp_path / f"y-{k}.npy", part)
+    with pytest.raises(ValueError, match="y-1.npy: expected int64 as in .*y-0.npy"):
+        open_rows(tmp_path)
 
 
 def _changed_head(path, old, new):

@@ -1,5 +1,6 @@
 """Rows in a .npy file, or in a folder of them."""
 
+import functools
 import math
 import os
 import re
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from widemargin.data.outofcore.source import FileStamp, Source, read_at
 from widemargin.system.files import ending, open_bytes
 
-# What the core computes with, or NumPy converts block by block.
+# What the core computes with, or NumPy converts block by block; of at most 8 bytes.
 _KINDS = "fiu"
 # Labels may also be words and booleans.
 _WORDS = "Ub"
@@ -45,8 +46,11 @@ class _Shard:
 
     def read(self, start: int, out: NDArray[Any]) -> None:
         """Fill ``out``, contiguous, with the rows from ``start`` on."""
+        own = out if out.dtype == self.dtype else np.empty(out.shape, self.dtype)
         with self.stamp.opened() as file:
-            read_at(file, self.stamp, self.offset + start * out[:1].nbytes, out)
+            read_at(file, self.stamp, self.offset + start * own[:1].nbytes, own)
+        if own is not out:
+            out[...] = own
 
     def take(self, index: NDArray[np.intp], out: NDArray[Any]) -> None:
         """Fill ``out``, contiguous, with the rows ``index``, which increase.
@@ -94,6 +98,8 @@ def _open(path: str) -> _Shard:
         stamp = FileStamp.of(path, file)
         shape, fortran, dtype = read_head(path, file)
         offset = file.tell()
+    if len(shape) == 2 and dtype.kind == "b":
+        dtype = np.dtype(np.uint8)  # whose bytes are the same
     kinds = _KINDS if len(shape) == 2 else _KINDS + _WORDS
     if dtype.kind in kinds and not dtype.isnative:
         raise ValueError(
@@ -102,6 +108,11 @@ def _open(path: str) -> _Shard:
         )
     if dtype.kind not in kinds:
         raise ValueError(f"{path}: expected real numbers, found dtype {dtype}")
+    if dtype.kind == "f" and dtype.itemsize > 8:
+        raise ValueError(
+            f"{path}: expected numbers of at most 8 bytes, found dtype {dtype}; save "
+            "X.astype(float)"
+        )
     if fortran and len(shape) > 1 and min(shape) > 1:
         raise ValueError(
             f"{path}: expected rows one after the other (C order), found columns "
@@ -126,12 +137,16 @@ class _Stack:
             if len(shard.shape) != ndim or (ndim == 2 and shard.shape[1] == 0):
                 what = "a matrix (rows x columns)" if ndim == 2 else "one number a row"
                 raise ValueError(f"{path}: expected {what}, found shape {shard.shape}")
-            if (shard.shape[1:], shard.dtype) != (first.shape[1:], first.dtype):
+            # NumPy gives words the width of the longest one in their file.
+            kinds = {shard.dtype.kind, first.dtype.kind}
+            alike = shard.dtype == first.dtype or (ndim == 1 and len(kinds) == 1)
+            if shard.shape[1:] != first.shape[1:] or not alike:
                 raise ValueError(
                     f"{path}: expected {_facts(first)} as in {paths[0]}, "
                     f"found {_facts(shard)}"
                 )
-        self.dtype, self.row = first.dtype, first.shape[1:]
+        self.dtype = functools.reduce(np.promote_types, (s.dtype for s in self.shards))
+        self.row = first.shape[1:]
         lengths = [shard.shape[0] for shard in self.shards]
         self.borders = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
