@@ -223,6 +223,13 @@ def test_labels_of_shards_are_of_one_kind(tmp_path):
         open_rows(tmp_path)
 
 
+@pytest.mark.parametrize("zero_based", ["auto", True, False])
+def test_text_without_an_index_has_no_columns(zero_based, tmp_path):
+    (tmp_path / "a.svm").write_text("1\n-1\n")
+    with pytest.raises(ValueError, match=r'a.svm: expected an "index:value" in some'):
+        open_rows(tmp_path / "a.svm", zero_based=zero_based)
+
+
 def _changed_head(path, old, new):
     path.write_bytes(path.read_bytes().replace(old, new, 1))
 

@@ -77,7 +77,7 @@ class TextSource(Source):
                 self._convert(options)
         m = self._targets.size
         self.shape = (m, n_features or self._highest + self.zero_based)
-        if self.shape[1] == 0:
+        if self.shape[1] <= 0:  # -1 where no index was met
             raise ValueError(
                 f'{path}: expected an "index:value" in some row, found none'
             )
