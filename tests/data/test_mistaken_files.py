@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from widemargin import (
     SVC,
     LinearSVC,
+    LinearSVR,
     load_model,
     load_svmlight,
     open_rows,
@@ -64,6 +65,18 @@ def test_tables_are_no_svmlight_text(here, line, name, capsys):
     assert "; a table has a name that ends in .csv or .tsv" in said
     assert main(["train", name, "m.wm", "--label", "y"]) == 2
     assert "; a table has a name that ends in .csv, .tsv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["inf", "1e400"])
+@pytest.mark.parametrize(
+    "machine", [LinearSVC(), SVC(rank=2), LinearSVR()], ids=["svc", "rank", "svr"]
+)
+def test_infinity_in_a_table_is_told_by_its_line(here, value, machine):
+    """It was told by its row."""
+    (here / "a.csv").write_text(f"a,b\n1,2\n\n3,{value}\n4,5\n")
+    message = r"Got infinity at line 4, column 'b' instead\.$"
+    with pytest.raises(ValueError, match=message):
+        machine.fit(open_rows(here / "a.csv"), [1, -1, 1])
 
 
 def test_several_labels_are_no_table(here):

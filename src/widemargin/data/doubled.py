@@ -117,7 +117,7 @@ class DoubledRows(_View):
         """Raise ValueError naming the first NaN or infinity, if there is one."""
         self.base.refuse_nonfinite()
 
-    def _origin(self, row: int) -> int:
+    def _origin(self, row: int) -> str:
         return self.base._origin(row % self.base.shape[0])
 
 

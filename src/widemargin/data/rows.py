@@ -247,7 +247,7 @@ class Rows(ABC):
     def refuse_nonfinite(self) -> None:
         """Raise ValueError naming the first NaN or infinity, if there is one.
 
-        The row is counted in the data below all views: there the user will look for it.
+        The row is that of the data below all views: there the user will look for it.
         """
         start = 0
         for length, found in self.sweep(_first_nonfinite):
@@ -257,7 +257,7 @@ class Rows(ABC):
                 raise ValueError(
                     f"{self._name} must hold finite numbers only (no NaN, no inf). "
                     f"Got {'NaN' if np.isnan(value) else sign + 'infinity'} at "
-                    f"row {self._origin(start + row)}, {self._column(column)} instead."
+                    f"{self._origin(start + row)}, {self._column(column)} instead."
                 )
             start += length
 
@@ -267,9 +267,9 @@ class Rows(ABC):
 
     _name: str = "X"
 
-    def _origin(self, row: int) -> int:
-        """The row of the data below all views that is ``row`` here."""
-        return row
+    def _origin(self, row: int) -> str:
+        """What a sentence calls the row of the data below all views."""
+        return f"row {row}"
 
 
 class RemoteRows(Rows):
@@ -347,7 +347,7 @@ class _View(Rows):
         """Vectors beside the rows: see `Rows.state`."""
         return self._base.state(**vectors)
 
-    def _origin(self, row: int) -> int:
+    def _origin(self, row: int) -> str:
         return self._base._origin(row)
 
 
@@ -515,7 +515,7 @@ class _Selected(_View):
             self._copy = base[self.mask]
         return self._copy
 
-    def _origin(self, row: int) -> int:
+    def _origin(self, row: int) -> str:
         return self._base._origin(int(np.flatnonzero(self.mask)[row]))
 
     def state(self, **vectors: Any) -> RowState:

@@ -15,6 +15,7 @@ from widemargin.data.outofcore.source import Source
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, copied, row_index, row_vector
 from widemargin.numerics import linalg
+from widemargin.system.files import is_delimited
 
 # Bytes of a block. It is read while another one is worked on. Twice as many as in
 # memory.py, for a block costs calls of the system and the interpreter; more with many
@@ -168,6 +169,15 @@ class StoredRows(Rows):
                 )
             self._room -= size
         weakref.finalize(owner, self._freed.append, size).atexit = False
+
+    def _origin(self, row: int) -> str:
+        """What a sentence calls a row: of CSV by its line."""
+        path = self._source.path
+        if not is_delimited(path):
+            return super()._origin(row)
+        from widemargin.data.outofcore.delimited import place_of
+
+        return place_of(path, row)
 
     def vector(self, kind: str) -> NDArray[Any] | None:
         """The "label" or "weight" of every row (m,), or None: see `Source.vector`."""
