@@ -23,6 +23,7 @@ class Facts:
     stored : int, entries that are stored
     found : what the reader says of each partition
     error : what is wrong with the data, or None
+    left_out : whether there were rows, of which none has a positive weight
     """
 
     number: int
@@ -32,6 +33,7 @@ class Facts:
     stored: int
     found: list[Any]
     error: Exception | None = None
+    left_out: bool = False
 
 
 # Makes a lane and its facts of partitions: (number, partitions) -> (Lane, Facts).

@@ -34,13 +34,14 @@ class LaneReader:
 
     def __call__(self, number: int, partitions: Sequence[Any]) -> tuple[Lane, Facts]:
         """The lane of these partitions, and its facts."""
-        blocks, vectors, sizes, found = [], [], [], []
+        blocks, vectors, sizes, found, left_out = [], [], [], [], False
         for place, table, *columns in partitions:
             try:
                 X, made, what = self._read(table, columns)
             except ValueError as error:
                 raise ValueError(f"partition {place}: {error}") from None
             sizes.append(X.shape[0])
+            left_out |= X.shape[0] == 0 < X.shape[1]
             if X.shape[0]:
                 blocks.append((place, X))
                 vectors.append(made)
@@ -51,7 +52,8 @@ class LaneReader:
             for name in (vectors[0] if vectors else {})
         }
         if X is None:
-            facts = Facts(number, sizes, None, np.dtype(np.uint8), 0, found)
+            none = None, np.dtype(np.uint8), 0, found
+            facts = Facts(number, sizes, *none, left_out=left_out)
             return Lane(number, None, joined), facts
         rows = MemoryRows(as_matrix(X), n_jobs=1)
         stored = round(rows.density * rows.shape[0] * rows.shape[1])

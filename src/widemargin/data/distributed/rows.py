@@ -421,6 +421,8 @@ def _alike(facts: Sequence[Facts]) -> tuple[tuple[int, Any, float], list[int]]:
         if one.columns is not None:
             columns.setdefault(one.columns, place + int(np.argmax(one.sizes)))
         place += len(one.sizes)
+    if not columns and any(one.left_out for one in facts):  # scikit-learn's words
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
     if not columns:
         raise ValueError("X must have at least one row. All partitions are empty.")
     if len(columns) > 1:
