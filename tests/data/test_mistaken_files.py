@@ -157,6 +157,14 @@ def test_a_machine_of_scikit_learn_is_named_with_its_module(here):
 def test_no_name_of_a_file(here):
     with pytest.raises(TypeError, match="expected the name of a file, found NoneType"):
         load_model(None)
+    model, message = LinearSVC().fit(X, Y), "the name of a file, found an empty one"
+    for write in (
+        lambda: save_model(model, ""),
+        lambda: save_svmlight(X, Y, ""),
+        lambda: LinearSVC(checkpoint="").fit(X, Y),
+    ):
+        with pytest.raises(ValueError, match=message):
+            write()
 
 
 TABLE = "age,job,y\n1,café,0\n2,clerk,1\n3,café,1\n"

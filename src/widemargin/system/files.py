@@ -138,6 +138,8 @@ def missing_extra(what: str, extra: str) -> ImportError:
 
 def _target(path: Path) -> tuple[str, int | None]:
     """The file that ``path`` stands for, and its mode if it exists."""
+    if not os.fspath(path):  # else it would stand for the current folder
+        raise ValueError("expected the name of a file, found an empty one")
     if os.path.abspath(path).startswith(_STREAMS):
         raise ValueError(f"expected a file, found a pipe or device: {path}")
     target = os.path.realpath(path)  # a symbolic link stays, what it names is replaced
