@@ -130,6 +130,15 @@ def test_names_of_columns_are_kept():
         ValueError, match="have a name for each of the 2 columns. Got 1 names"
     ):
         as_rows(np.eye(4, 2), names=["age"])
+    for names, said in (
+        ("ab", "be a sequence of str or None. Got 'ab'"),
+        ([1, 2], r"be a sequence of str or None. Got \[1, 2\]"),
+        (3, "be a sequence of str or None. Got 3"),
+        ([], "have a name for each of the 2 columns. Got 0 names"),
+        (["a", "a"], "hold each name once. Got 'a' twice"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=f"must {said} instead"):
+            as_rows(np.eye(4, 2), names=names)
     with pytest.raises(ValueError, match="be None for Rows, which have theirs"):
         as_rows(rows, names=["a", "b"])
 

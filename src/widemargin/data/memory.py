@@ -162,8 +162,21 @@ def as_rows(
             check.refuse_part("names", "be None for Rows, which have theirs", "names")
         return X
     rows = MemoryRows(as_matrix(X), n_jobs, memory_limit)
-    rows.names = column_names(X) if names is None else [str(name) for name in names]
-    if rows.names is not None and len(rows.names) != rows.shape[1]:
-        expected = f"have a name for each of the {rows.shape[1]} columns"
-        check.refuse_part("names", expected, f"{len(rows.names)} names")
+    rows.names = column_names(X)
+    if names is not None:
+        rows.names = _given_names(check, names, rows.shape[1])
     return rows
+
+
+def _given_names(check: Checker, names: Any, n: int) -> list[str]:
+    """The names that a user gives n columns, each of them another one."""
+    found = list(names) if np.iterable(names) and not isinstance(names, str) else [0]
+    if not all(isinstance(name, str) for name in found):
+        check.refuse("names", "a sequence of str or None", names)
+    if len(found) != n:
+        expected = f"have a name for each of the {n} columns"
+        check.refuse_part("names", expected, f"{len(found)} names")
+    if len(set(found)) != n:
+        twice = next(name for name in found if found.count(name) > 1)
+        check.refuse_part("names", "hold each name once", f"{twice!r} twice")
+    return [str(name) for name in found]
