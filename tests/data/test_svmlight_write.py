@@ -176,6 +176,7 @@ def test_refuses_to_write(tmp_path, arguments, said):
             r"hold int64 numbers in shape \(2,\). Got int64 of shape \(1,\)",
         ),
         ({"qid": [1.0, 2.0]}, r"hold int64 numbers in shape \(2,\). Got float64"),
+        ({"comment": 3}, "be a str or None. Got 3"),
     ],
 )
 def test_parameters_of_save(tmp_path, option, said):

@@ -136,6 +136,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         ([], TypeError, "'checkpoint' parameter of solve must be a path, a Checkpoint"),
         ({"path": 1}, ValueError, "'path' parameter of Checkpoint must be a str"),
         ({"path": "a", "every": 0}, ValueError, "'every' parameter of Checkpoint must"),
+        ({"path": "a", "keep": "x"}, ValueError, "'keep' parameter of Checkpoint must"),
     ],
 )
 def test_parameters_are_checked(given, error, message):

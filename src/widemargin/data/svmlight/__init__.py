@@ -212,6 +212,8 @@ def save_svmlight(
     matrix = check_matrix(X)
     targets = finite_targets(y, matrix.shape[0])
     queries = None if qid is None else check_qid(qid, matrix.shape[0])
+    if not (comment is None or isinstance(comment, str)):
+        raise _misfit("comment", "save_svmlight", "a str or None", comment)
     with replacing(path, opener(os.fsdecode(path))) as file:
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())

@@ -72,6 +72,7 @@ class Checkpoint:  # numpydoc ignore=PR02
         if not isinstance(self.path, str | os.PathLike):
             check.refuse("path", "a str or path-like", self.path)
         check.positive("every", self.every)
+        check.choice("keep", self.keep, (True, False))
 
     @classmethod
     def of(cls, given: Any, owner: str) -> "Checkpoint | None":
