@@ -1840,8 +1840,8 @@ MUTATIONS = [
     Mutation(
         "selection: parameters of the scorer",
         "points.py",
-        "np.asarray(value)[test] if _n_rows(value) == m else value",
-        "np.asarray(value)[: len(test)] if _n_rows(value) == m else value",
+        "np.asarray(value)[some] if _n_rows(value) == m else value",
+        "np.asarray(value)[: len(some)] if _n_rows(value) == m else value",
         SELECTION,
     ),
     Mutation(

@@ -321,8 +321,8 @@ def test_a_scorer_of_two_classes_is_refused_for_more(kind):
 def test_weights_count_in_training_and_in_scores(estimator):
     X, y = scaled(load_breast_cancer, 300)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
-    clf = clone(estimator).set_params(tol=1e-6).fit(X, y, weights)
     splits = list(StratifiedKFold(5).split(X, y))
+    clf = clone(estimator).set_params(tol=1e-6, cv=splits).fit(X, y, weights)
     machine = clf.best_estimator_
     for k, (train, test) in enumerate(splits):
         alone = clone(machine).set_params(C=1.0)

@@ -226,7 +226,7 @@ def test_scorers_see_the_predictions_of_held_out_rows(scoring):
 @pytest.mark.parametrize("estimator", [SVRCV(Cs=[1, 10]), LinearSVRCV(Cs=[1, 10])])
 def test_weights_count_in_training_and_in_scores(estimator):
     weights = np.random.default_rng(0).integers(0, 3, len(X)).astype(float)
-    clf = clone(estimator).set_params(tol=1e-6).fit(X, TARGET, weights)
+    clf = clone(estimator).set_params(tol=1e-6, cv=KFold(5)).fit(X, TARGET, weights)
     machine = clone(clf.best_estimator_).set_params(C=1.0)
     if "gamma" in machine.get_params():
         machine.set_params(gamma=clf.gamma_)

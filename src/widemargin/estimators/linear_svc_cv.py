@@ -45,7 +45,8 @@ class LinearSVCCV(SelectedClassifier):
     Cs : int or list of floats > 0, default=10
         Values of C. An int: so many, equally spaced in log C from 0.01 to 1,000.
     cv : int, splitter or iterable of (train, test), default=5
-        An int: so many stratified folds.
+        An int: so many stratified folds, of the rows that have a weight. A splitter
+        or iterable of your own numbers all rows, also those of weight 0.
     scoring : str, callable (estimator, X, y) or None, default=None
         A scorer of scikit-learn; None: the share of right labels.
     refit : bool, default=True

@@ -25,7 +25,8 @@ class LinearSVRCV(SelectedRegressor):
         Values of epsilon, in the units of y. None: ``epsilon``.
     cv : int, splitter or iterable of (train, test), default=5
         An int: so many folds, of rows that follow each other, as of
-        `sklearn.model_selection.KFold`.
+        `sklearn.model_selection.KFold`, of the rows that have a weight. A splitter or
+        iterable of your own numbers all rows, also those of weight 0.
     scoring : str, callable (estimator, X, y) or None, default=None
         A scorer of scikit-learn; None: R^2.
     refit : bool, default=True

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import StratifiedKFold, check_cv
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.batch_problems import form
@@ -20,7 +21,7 @@ from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor
 from widemargin.estimators.training import StartPoint, Training, Vector
 from widemargin.features.scaling import Scaling, learned
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, is_integer
 from widemargin.problems.conditioning import sharing_groups
 from widemargin.solution import Solution, Status
 
@@ -219,11 +220,8 @@ class Judge:
 
     def score(self, fold: int, model: Any, X: Any) -> float:
         """The score of a model of this fold on the rows X that it holds out."""
-        test, m = self.folds[fold][1], len(self.y)
-        params = {
-            name: np.asarray(value)[test] if _n_rows(value) == m else value
-            for name, value in self.params.items()
-        }
+        test = self.folds[fold][1]
+        params = cut(self.params, test, len(self.y))
         try:
             found = self.scorer(model, X, self.y[test], **params)
         except AttributeError as error:
@@ -283,6 +281,14 @@ def share_right(
 ) -> float:
     """`accuracy_score` of scikit-learn, whose checks take 2 ms for 1,000 rows."""
     return float(np.average(model.predict(X) == y, weights=sample_weight))
+
+
+def cut(params: Mapping[str, Any], some: Index, m: int) -> dict[str, Any]:
+    """Parameters, of which arrays of a number for each of m rows are cut to some."""
+    return {
+        name: np.asarray(value)[some] if _n_rows(value) == m else value
+        for name, value in params.items()
+    }
 
 
 def _n_rows(value: Any) -> int | None:
@@ -423,6 +429,18 @@ def refuse_more_folds(
                 f"{label!s}."
             )
     Checker(owner).refuse_part("cv", f"be at most {most}, {what}", f"{n_folds}", hint)
+
+
+def splitter_of(search: Any, y: NDArray[Any]) -> Any:
+    """What makes the folds; refuses a number of them that the rows do not allow."""
+    splitter = check_cv(search.cv, y, classifier=is_classifier(search))
+    if is_integer(search.cv):
+        counts = None
+        if isinstance(splitter, StratifiedKFold):
+            found = np.unique(y, return_counts=True)
+            counts = dict(zip(*(part.tolist() for part in found), strict=True))
+        refuse_more_folds(type(search).__name__, search.cv, len(y), counts)
+    return splitter
 
 
 def indices_of(pair: Any, m: int) -> tuple[Index, Index]:

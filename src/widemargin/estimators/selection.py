@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -33,10 +32,11 @@ from widemargin.estimators.points import (
     Points,
     check_folds,
     check_held_out,
+    cut,
     fit_points,
     indices_of,
-    refuse_more_folds,
     share_right,
+    splitter_of,
 )
 from widemargin.estimators.training import Training, Vector
 from widemargin.features.scaling import SCALES
@@ -400,9 +400,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             weights = labels.as_weights(check, sample_weight, m)
         y = self._targets(check, y, weights, m)
         split, score = self._routed(weights, params)
-        splitter = self._splitter(y)
-        data = np.zeros((len(y), 1)) if isinstance(X, Rows) else X
-        folds = [indices_of(pair, len(y)) for pair in splitter.split(data, y, **split)]
+        folds = self._folds(X, y, weights, split)
         check_folds(owner, folds)
         check_held_out(owner, folds, score.get("sample_weight"))
         pairwise = is_pairwise(self)
@@ -418,16 +416,22 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         self._check_folds(judge)
         return judge
 
-    def _splitter(self, y: Any) -> Any:
-        """What makes the folds; refuses a number of them that the rows do not allow."""
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        if is_integer(self.cv):
-            counts = None
-            if isinstance(splitter, StratifiedKFold):
-                found = np.unique(y, return_counts=True)
-                counts = dict(zip(*(part.tolist() for part in found), strict=True))
-            refuse_more_folds(type(self).__name__, self.cv, len(y), counts)
-        return splitter
+    def _folds(
+        self, X: Any, y: Any, weights: Vector | None, split: Any
+    ) -> list[tuple[Index, Index]]:
+        """Rows that each fold trains on and holds out; our own of those with a weight.
+
+        A splitter of the user's knows all rows.
+        """
+        m, is_own = len(y), self.cv is None or is_integer(self.cv)
+        known = np.arange(m)
+        if is_own and weights is not None:
+            known = known[weights > 0.0]
+            y, split = y[known], cut(split, known, m)
+        data = np.zeros((len(y), 1)) if is_own or isinstance(X, Rows) else X
+        pairs = splitter_of(self, y).split(data, y, **split)
+        found = [indices_of(pair, len(y)) for pair in pairs]
+        return [(known[train], known[test]) for train, test in found]
 
     def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:
         """What the splitter and the scorer get."""

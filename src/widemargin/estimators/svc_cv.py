@@ -33,7 +33,8 @@ class SVCCV(SelectedClassifier):
         Values of gamma: positive numbers, or "scale", "auto" and "mean_distance" as in
         `SVC`. An int: so many, from a tenth to ten times "scale". None: ``gamma``.
     cv : int, splitter or iterable of (train, test), default=5
-        An int: so many stratified folds.
+        An int: so many stratified folds, of the rows that have a weight. A splitter
+        or iterable of your own numbers all rows, also those of weight 0.
     scoring : str, callable (estimator, X, y) or None, default=None
         A scorer of scikit-learn that needs predictions or decision values; None: the
         share of right labels. It sees a stand-in that has the decision values of the
