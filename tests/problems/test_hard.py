@@ -171,6 +171,43 @@ def test_lengths_whose_squares_are_zero_are_not_called_infeasible():
     assert solve(Problem(1e-200 * X, y, np.inf)).status != "infeasible"
 
 
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", gamma=0.5)])
+@pytest.mark.parametrize("q", [1e-200, 1e-160, 1e-120, 1e160, 1e200])
+def test_margins_whose_objective_leaves_the_range_are_refused(q, kernel):
+    """By underflow they were called infeasible; others stalled."""
+    X, y = apart()
+    with pytest.raises(ValueError, match=r"With C=inf the size of q .*: scale q. Got"):
+        Problem(X, y, np.inf, q=q, kernel=kernel)
+    if kernel is None:
+        t = q * X[:, 0]
+        with pytest.raises(ValueError, match=r"in a regression: of y and epsilon"):
+            LinearSVR(C=np.inf, epsilon=0.2 * q).fit(X, t)
+
+
+@pytest.mark.parametrize("q", [1e-98, 1e-50, 1e50, 1e149])
+def test_margins_of_any_other_size_are_solved(q):
+    X, y = apart()
+    one, other = (solve(Problem(X, y, np.inf, q=size)) for size in (1.0, q))
+    assert other.status == "solved"
+    np.testing.assert_allclose(other.w / q, one.w, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", gamma=0.5)])
+@pytest.mark.parametrize("q", [0.0, -1e-200, -1.0])
+def test_margins_that_zero_reaches_are_solved_by_it(q, kernel):
+    """They stalled."""
+    X, y = apart()
+    some = np.where(np.arange(len(y)) == 3, 1.0, q)  # a row that has no weight
+    C = np.where(np.arange(len(y)) == 3, 0.0, np.inf)
+    for problem in (
+        Problem(X, y, np.inf, q=q, kernel=kernel),
+        Problem(X, y, C, q=some, kernel=kernel),
+    ):
+        solution = solve(problem)
+        assert (solution.status, solution.certificate.primal) == ("solved", 0.0)
+        assert not solution.w.any()
+
+
 def test_upper_bounds_are_of_feasible_points_only():
     X, y = apart()
     problem = Problem(X, y, np.inf)

@@ -15,6 +15,7 @@ proved is that 1/2 w'w had to be at least `HardProblem.most`.
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ Vector = NDArray[np.float64]
 # leaves of a hull that meets another: a hundred roundings of sums by columns, and the
 # root of as many by kernel values, which are squares.
 TINY, TINY_OF_KERNEL = 1e-13, 1e-7
+# Where q is not 1: what a typical objective is at least, below which gaps count as none
+# and squares underflow to a proof of anything; and at most, above which sums overflow.
+LEAST_TYPICAL, MOST_TYPICAL = LEAST_FLOOR, 1e300
 
 
 class HardProblem(Problem):
@@ -57,6 +61,12 @@ class HardProblem(Problem):
     most : float
         An objective that counts as none: of a margin of 1e-13 of the length of the
         rows, or 1e-7 with a kernel.
+
+    Raises
+    ------
+    ValueError
+        As of `Problem`, finite weights beside infinite ones, or a q, other than 1, so
+        small or large beside the rows that 1/2 w'w would leave the range of floats.
     """
 
     def __init__(
@@ -79,6 +89,22 @@ class HardProblem(Problem):
         self._total = np.inf
         self.couples, self.intercept = soft.couples, soft.intercept
         self.loss, self.pointwise = loss, soft.pointwise
+        if not self.has_unit_margins:
+            self._refuse_sizes()
+
+    def _refuse_sizes(self) -> None:
+        """Refuse margins whose objective leaves the range of floats."""
+        with np.errstate(over="ignore"):
+            size, half = self.reach, self.typical
+        least = 0.0 if self.is_met_by_zero else LEAST_TYPICAL
+        if least <= half <= MOST_TYPICAL:
+            return
+        low, high = (math.sqrt(2.0 * end) for end in (LEAST_TYPICAL, MOST_TYPICAL))
+        raise ValueError(
+            "With C=inf the size of q (in a regression: of y and epsilon) over that of "
+            f"the rows must be in the range {low:.1e} to {high:.1e}: scale q. Got "
+            f"{size:.3g} over {self.length:.3g} instead."
+        )
 
     def at(self, C: float, shift: float = 0.0) -> Problem:
         """The problem of the hinge with a finite C, and margins q + ``shift``."""
@@ -128,6 +154,17 @@ class HardProblem(Problem):
         return 1.0 if self.has_unit_margins else float(np.abs(self.q).mean()) or 1.0
 
     @property
+    def typical(self) -> float:
+        """The objective of a margin as large as the rows."""
+        needed = self.reach / self.length
+        return 0.5 * needed * needed  # perhaps infinite, which a power would refuse
+
+    @functools.cached_property
+    def is_met_by_zero(self) -> bool:
+        """Whether w = 0 reaches all margins: it is optimal then."""
+        return not bool((self.q[self.C > 0.0] > 0.0).any())
+
+    @property
     def most(self) -> float:
         """The objective of a margin that counts as none."""
         tiny = TINY_OF_KERNEL if self.couples else TINY
@@ -139,8 +176,7 @@ class HardProblem(Problem):
         """Floor of ``|P|``, where q is not 1: 1e-10 of a typical objective."""
         if self.has_unit_margins:
             return 0.0
-        typical = self.reach / self.length
-        return max(FLOOR * 0.5 * typical * typical, LEAST_FLOOR)
+        return max(FLOOR * self.typical, LEAST_FLOOR)
 
     # -- bounds ------------------------------------------------------------------------
 
@@ -178,6 +214,8 @@ class HardProblem(Problem):
 
     def upper_bound(self, v: Vector) -> tuple[float, float]:
         """Upper bound of the optimum by a point v, and what of it is rounding."""
+        if self.is_met_by_zero and not v.any():  # bounds of sums are not zero
+            return 0.0, 0.0
         slack = float(self._slacks(v).max())
         half, error = self._half_norm(v)
         if self.has_unit_margins:
@@ -194,8 +232,10 @@ class HardProblem(Problem):
         """The answer with the best free intercept, where q = 1 with margins of 1.
 
         It is (w, b) itself where that does not tell the classes apart. Where w and
-        alpha say the same both get the factor.
+        alpha say the same both get the factor. Zero, where it reaches all margins.
         """
+        if self.is_met_by_zero:
+            return np.zeros_like(alpha), np.zeros_like(w), 0.0
         v = self.stack(w, self.best_intercept(w, b))
         factor = 1.0
         if self.has_unit_margins:
