@@ -231,6 +231,22 @@ def test_bad_input_is_one_sentence(arguments, message):
         Problem(*arguments)
 
 
+@pytest.mark.parametrize("q", [1e200, [1e200, 1.0]])
+def test_margins_whose_losses_are_beyond_all_floats_are_refused(q):
+    with pytest.raises(ValueError, match=r"q must be so small .* Got up to 1e\+200"):
+        Problem([[0.0], [1.0]], [-1, 1], 1.0, "squared_hinge", q=q)
+    Problem([[0.0], [1.0]], [-1, 1], 1.0, "hinge", q=q)
+
+
+@pytest.mark.parametrize("q", [1e155, 1e200])
+@pytest.mark.parametrize("intercept", ["free", "penalized"])
+def test_margins_whose_squares_are_infinite_are_solved(intercept, q):
+    """They stalled, with warnings of floats, where the intercept was free."""
+    X, y, _, _ = random_problem(0)
+    solution = solve(Problem(X, y, 1.0, "hinge", intercept, q=q))
+    assert solution.status == "solved"
+
+
 def test_rows_are_used_as_they_are():
     X, y = PROBLEMS["ndc"]()
     rows = as_rows(X)

@@ -188,7 +188,7 @@ class Problem:
         self.C: Vector = weights if weights.strides == (0,) else weights.copy()
         self.has_equal_weights = len(unrepeated(self.C)) == 1
         self._total = float(self.C.sum())
-        self.q: Vector = as_margins(q, rows.shape[0])
+        self.q: Vector = as_margins(q, self.C, self.pointwise)
         more = 8 * (len(unrepeated(self.C)) > 1) + 32 * (self.kept is not None)
         more += 0 if self.has_unit_margins else 16
         if more > 0:

@@ -102,7 +102,7 @@ class Lift:
 
     def value(self, objective: float) -> float:
         """An objective of the original problem, from that of the equivalent one."""
-        return self.unit * self.unit * objective
+        return self.unit * (self.unit * objective)  # unit^2 may overflow alone
 
     def _move(self, v: Vector, sign: float) -> Vector:
         if self.center is None:

@@ -280,7 +280,7 @@ class LinearProblem(Problem):
 
     def _ridge(self, v: Vector) -> float:
         """1/2 v'Rv."""
-        return 0.5 * float(self.R @ (v * v))
+        return 0.5 * float((self.R * v) @ v)  # the square of a free b may overflow
 
     def _dual_value(
         self,

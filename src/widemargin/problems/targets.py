@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState, finite
+from widemargin.losses.pointwise import PointwiseLoss
 
 Vector = NDArray[np.float64]
 
@@ -27,13 +28,24 @@ def has_infinity(C: Any) -> bool:
     return bool(C.dtype.kind == "f" and C.size and np.max(C) == np.inf)
 
 
-def as_margins(q: Any, m: int) -> Any:
-    """What the rows have to reach, (m,); a number is that of every row."""
+def as_margins(q: Any, C: Any, loss: PointwiseLoss) -> Any:
+    """What the rows have to reach, (m,); a number is that of every row.
+
+    C are the weights of the rows, (m,), times which losses have to be finite.
+    """
     if isinstance(q, RowVector):
         return q
-    if np.ndim(q) == 0:
-        return np.broadcast_to(finite("q", np.ravel(q), 1)[0], m)
-    return finite("q", q, m).copy()
+    m, is_one = len(C), np.ndim(q) == 0
+    found = finite("q", np.ravel(q), 1 if is_one else m)
+    with np.errstate(over="ignore"):
+        losses = loss.value(found)
+        total = losses[0] * C.sum() if is_one else (C * losses).sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            "q must be so small that C times the losses at w = 0 has a finite sum. Got "
+            f"up to {found.max():g} instead."
+        )
+    return np.broadcast_to(found[0], m) if is_one else found.copy()
 
 
 def as_targets(
