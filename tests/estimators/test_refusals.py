@@ -379,6 +379,40 @@ def test_held_out_rows_that_weigh_nothing(kind):
         search.fit(X, y, sample_weight=weights)
 
 
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(
+    ("part", "got"),
+    [
+        ([5, 20], "20"),
+        ([-21], "-21"),
+        (np.ones(19, bool), "a mask of 19"),
+        ([1.0, 2.0], "numbers of dtype float64"),
+    ],
+)
+def test_folds_of_rows_that_are_not_there(kind, part, got):
+    """NumPy's words were heard of them."""
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    said = f"'cv' parameter of {kind.__name__} must give row numbers below 20, or mask"
+    for pair in ((np.arange(10), part), (part, np.arange(10))):
+        with pytest.raises(ValueError, match=f"{said}.* Got {got} instead"):
+            kind(Cs=[1.0], cv=[pair]).fit(X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_held_out_rows_without_a_class_give_no_probabilities(kind, method, weighted):
+    """scikit-learn's words were heard of its own folds, and of a division by zero."""
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    held, weights = np.arange(0, 20, 2), None
+    if weighted:  # the one row of class 1 has no weight
+        held, weights = np.append(held, 1), np.where(np.arange(20) == 1, 0.0, 1.0)
+    search = kind(Cs=[1.0], cv=[(np.arange(20), held)], calibrate=method)
+    said = f"folds of {kind.__name__} hold out must be of all classes .* of class 1"
+    with pytest.raises(ValueError, match=said):
+        search.fit(X, y, sample_weight=weights)
+
+
 @pytest.mark.parametrize("kind", [SVC, LinearSVC, EnclosingBall, SVCCV, SVRCV])
 def test_a_memory_limit_has_a_unit(kind):
     with pytest.raises(

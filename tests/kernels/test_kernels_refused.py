@@ -246,6 +246,14 @@ def test_scores_that_could_not_be_added_are_as_they_were():
     np.testing.assert_array_equal(scores.c, before[1])
 
 
+@pytest.mark.parametrize("gamma", ["scale", "mean_distance"])
+def test_rows_whose_variance_has_no_inverse_are_named(gamma):
+    """It was said that the user's gamma was infinite."""
+    said = f"^X is too small for gamma='{gamma}'.*: scale the data"
+    with pytest.raises(ValueError, match=said):
+        Kernel("rbf", gamma=gamma).resolved(as_rows(1e-160 * X))
+
+
 # -- indices ---------------------------------------------------------------------------
 
 

@@ -272,6 +272,30 @@ def test_small_regressions_say_what_a_large_finite_C_says():
     np.testing.assert_allclose(hard.predict(X), soft.predict(X), rtol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y: LinearSVC(C=np.inf, solver="active_set").fit(X, y),
+        lambda X, y: solve(Problem(X, y, np.inf, "squared_hinge"), "active_set"),
+        lambda X, y: SVC(
+            C=np.inf,
+            loss="squared_hinge",
+            intercept="penalized",
+            solver="frank_wolfe",
+        ).fit(X, y),
+    ],
+)
+def test_solvers_of_the_squared_hinge_are_told_that_it_is_for_c(fit):
+    """They said that the loss was the hinge, which nobody had asked for."""
+    with pytest.raises(ValueError, match=r"^With C=inf problems of the hinge .*'auto'"):
+        fit(*apart())
+
+
+def test_what_else_a_solver_does_not_take_is_told_as_for_a_finite_c():
+    with pytest.raises(ValueError, match="IRWLS solves problems with a kernel"):
+        solve(Problem(*apart(), np.inf), "irwls")
+
+
 def test_what_has_no_hard_margins_refuses_them():
     X, y = apart()
     with pytest.raises(ValueError, match="finite where 'rank' is given"):

@@ -443,11 +443,27 @@ def splitter_of(search: Any, y: NDArray[Any]) -> Any:
     return splitter
 
 
-def indices_of(pair: Any, m: int) -> tuple[Index, Index]:
+def indices_of(pair: Any, m: int, owner: str) -> tuple[Index, Index]:
     """A split as two arrays of row numbers."""
-    rows = np.arange(m)
-    train, test = (rows[np.asarray(part)] if len(part) else rows[:0] for part in pair)
+    train, test = (_rows_of_part(part, m, owner) for part in pair)
     return train, test
+
+
+def _rows_of_part(part: Any, m: int, owner: str) -> Index:
+    """Row numbers of one part of a split, which may be a mask."""
+    rows, part = np.arange(m), np.asarray(part)
+    if not len(part):
+        return rows[:0]
+    got = f"numbers of dtype {part.dtype}"
+    if part.dtype.kind == "b":
+        got = f"a mask of {len(part):,}"
+    elif part.dtype.kind in "iu":
+        got = f"{part[np.argmax((part < -m) | (part >= m))]}"
+    try:
+        return np.asarray(rows[part])
+    except IndexError:
+        expected = f"give row numbers below {m}, or masks of {m:,} rows"
+        Checker(owner).refuse_part("cv", expected, got)
 
 
 def check_held_out(

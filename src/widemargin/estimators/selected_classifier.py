@@ -120,6 +120,20 @@ class SelectedClassifier(
                     f"{fold}: give more rows of it"
                     f"{', as it has one' if is_alone else other}."
                 )
+        if self.calibrate is not None:
+            self._check_held_out(judge)
+
+    def _check_held_out(self, judge: Judge) -> None:
+        """Refuse held-out rows that cannot tell what the probability of a class is."""
+        known = np.concatenate([test for _, test in judge.folds])
+        if judge.weights is not None:
+            known = known[judge.weights[known] > 0.0]
+        missing = self.classes_[~np.isin(self.classes_, judge.y[known])]
+        if len(missing):
+            raise ValueError(
+                f"The rows that the folds of {type(self).__name__} hold out must be of "
+                f"all classes where calibrate is set. Got none of class {missing[0]!s}."
+            )
 
     def _fold_weights(self, training: Training, judge: Judge) -> tuple[Vector, Vector]:
         """Factors of C of all rows in each fold, zero where it holds them out.

@@ -430,7 +430,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             y, split = y[known], cut(split, known, m)
         data = np.zeros((len(y), 1)) if is_own or isinstance(X, Rows) else X
         pairs = splitter_of(self, y).split(data, y, **split)
-        found = [indices_of(pair, len(y)) for pair in pairs]
+        found = [indices_of(pair, len(y), type(self).__name__) for pair in pairs]
         return [(known[train], known[test]) for train, test in found]
 
     def _routed(self, sample_weight: Vector | None, params: Any) -> tuple[Any, Any]:

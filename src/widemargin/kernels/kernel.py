@@ -140,7 +140,14 @@ class Kernel:  # numpydoc ignore=PR02
             # The mean over all pairs of |x - z|^2 is twice the sum of the variances.
             spread["mean_distance"] = 4.0 * float(np.mean(std**2))
         width = n * spread[self.gamma]
-        return self._with_gamma(1.0 / width if width > 0 else 1.0)
+        gamma = 1.0 / width if width > 0 else 1.0
+        if gamma == np.inf:
+            raise ValueError(
+                f"X is too small for gamma={self.gamma!r}, which is one over a "
+                "variance: scale the data (StandardScaler). Got columns of deviations "
+                f"up to {std.max():.3g}."
+            )
+        return self._with_gamma(gamma)
 
     def _with_gamma(self, gamma: float) -> "Kernel":
         """The kernel with another gamma."""

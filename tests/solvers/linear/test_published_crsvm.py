@@ -95,9 +95,18 @@ def test_a_function_orders_the_rows():
     assert chosen(reduction=score, theta=1000.0, beta=2.0) == [3, 4, 8, 9]
 
 
-@pytest.mark.parametrize("answer", [np.zeros(3), np.full(10, np.nan)])
-def test_a_function_that_returns_no_scores_is_refused(answer):
-    with pytest.raises(ValueError, match=r"'reduction' function .* shape \(10,\)"):
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [
+        (np.zeros(3), r"shape \(3,\) and dtype float64"),
+        (np.full(10, np.nan), "NaN or infinity"),
+        ("all", r"shape \(\) and dtype <U3"),
+        (["1"] * 10, r"shape \(10,\) and dtype <U1"),
+    ],
+)
+def test_a_function_that_returns_no_scores_is_refused(answer, got):
+    said = rf"'reduction' function .* shape \(10,\). Got {got} instead."
+    with pytest.raises(ValueError, match=said):
         chosen(reduction=lambda slack, multiplier, label: answer)
 
 

@@ -33,6 +33,8 @@ _DAMAGE = (
 )
 _FACTS = "checkpoint.json"
 _FINGERPRINT = "fingerprint of X"
+# Of what a solver gets only C over this size is left.
+_SIZE = "size of q"
 
 
 @dataclass(frozen=True)
@@ -136,11 +138,12 @@ class Saver:
     checkpoint : Checkpoint
     problem : Problem, or another kind, in the coordinates of the solver
         Its ``facts`` tell it from others, with a fingerprint of its rows. One sweep.
+    given : the same, in the coordinates of the user
     """
 
-    def __init__(self, checkpoint: Checkpoint, problem: Any) -> None:
+    def __init__(self, checkpoint: Checkpoint, problem: Any, given: Any) -> None:
         check_outputs([checkpoint.path], [])  # now, and not after an hour
-        self.checkpoint, self._problem = checkpoint, problem
+        self.checkpoint, self._problem, self._given = checkpoint, problem, given
         self._facts: dict[str, Any] = {}
         self._last = time.monotonic()
 
@@ -193,7 +196,8 @@ class Saver:
         # has none left keeps the answer of its file.
         with deadline.without():
             rows = self._problem.rows
-            self._facts = self._problem.facts | {_FINGERPRINT: fingerprint(rows)}
+            facts = _size_of_margins(self._given) | self._problem.facts
+            self._facts = facts | {_FINGERPRINT: fingerprint(rows)}
         path = os.fspath(self.checkpoint.path)
         if not os.path.exists(path):
             return None
@@ -220,7 +224,7 @@ class Saver:
             )
         for name, ours in self._facts.items():
             theirs = facts.get(name)
-            if name == _FINGERPRINT and theirs is None:  # a file of before has none
+            if name in (_FINGERPRINT, _SIZE) and theirs is None:  # a file of before
                 continue
             same = theirs == ours
             if isinstance(ours, float) and isinstance(theirs, float):
@@ -231,6 +235,12 @@ class Saver:
                     f"{path}: expected a checkpoint of this problem ({name} {ours}), "
                     f"found another one's ({theirs}); remove it to begin anew"
                 )
+
+
+def _size_of_margins(problem: Any) -> dict[str, float]:
+    """The mean ``|q|`` of a problem whose margins are here."""
+    q = getattr(problem, "q", None)
+    return {_SIZE: float(np.abs(q).mean())} if isinstance(q, np.ndarray) else {}
 
 
 def _write(archive: zipfile.ZipFile, name: str, array: Any) -> None:

@@ -84,7 +84,7 @@ class _Driver:
         self._started = False
         self._broken = False
         saved = limits.checkpoint
-        self._saver = None if saved is None else Saver(saved, self.core)
+        self._saver = None if saved is None else Saver(saved, self.core, problem)
         self._turn = 0  # which reserve is at work; 0: the solver that was chosen
         self._before = 0  # iterations of the solvers before this one
         # Merit and iteration of the last clear improvement.

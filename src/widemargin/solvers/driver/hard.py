@@ -8,6 +8,7 @@ Where losses stay, alpha comes near a direction in which the dual is not bounded
 moved to the nearest one that has A'alpha = 0, and the problem says what that proves.
 """
 
+import copy
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.losses.pointwise import LOSSES
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.hard import HardProblem
 from widemargin.solution import Certificate, Solution, Status, Trace
 from widemargin.solvers.driver.advice import ROUGH, Ending, message
-from widemargin.solvers.driver.contract import ChosenSolver
-from widemargin.solvers.driver.driver import run
+from widemargin.solvers.driver.contract import ChosenSolver, Solver
+from widemargin.solvers.driver.driver import refusal, run
 from widemargin.solvers.driver.limits import Limits
 
 Vector = NDArray[np.float64]
@@ -66,7 +68,22 @@ def solve_hard(
     """Solve a problem with C = inf: see `widemargin.solve`."""
     if limits.checkpoint is not None:
         Checker("solve").refuse("checkpoint", "None where C is infinite", "a file")
+    _refuse_solver(choose(problem.soft).solver, problem.soft)
     return _Hard(problem, choose, limits, names).solve(start)
+
+
+def _refuse_solver(solver: Solver, soft: Problem) -> None:
+    """Refuse a solver of the squared hinge alone: its own words are of a finite C."""
+    other = copy.copy(soft)
+    other.pointwise = next(loss for loss in LOSSES.values() if not loss.is_bounded)
+    other.loss = other.pointwise.name
+    said = refusal(solver, soft)
+    if said is not None and said != refusal(solver, other):
+        name = type(solver).__name__
+        raise ValueError(
+            "With C=inf problems of the hinge with larger and larger C are solved, "
+            f"which {name} does not take: use solver='auto'."
+        )
 
 
 class _Hard:
