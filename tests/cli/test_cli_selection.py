@@ -50,6 +50,17 @@ def test_the_best_point_is_kept_and_all_are_shown(wine, capsys):
     assert f"at C = {search.C_:.3g} and gamma = {search.gamma_:.3g} (diamond)" in page
 
 
+def test_a_gamma_that_is_given_twice_is_one_point(wine, capsys):
+    """Two lines of the table were the best."""
+    X, y = wine
+    search = SVCCV(Cs=[1.0], gammas=[0.1, 0.1, "auto", 0.05, "auto"]).fit(X, y)
+    np.testing.assert_allclose(search.gammas_, [0.1, 1 / 13, 0.05])
+    assert search.scores_.shape == (5, 3, 1)
+    grid = ["--cv", "3", "--C", "1", "--gamma", "0.1,0.1"]
+    assert main(["train", "wine.svm", "w.wm", "--kernel", "rbf", *grid]) == 0
+    assert capsys.readouterr().out.count("  best\n") == 1
+
+
 def test_linear_models_and_json(wine, capsys):
     X, y = wine
     assert (

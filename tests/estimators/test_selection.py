@@ -604,8 +604,8 @@ def test_gammas_out_of_range(gammas):
 
 def test_gammas_by_name():
     X, y = scaled(load_wine)
-    clf = SVCCV(Cs=1, gammas=["scale", 0.5, "auto"]).fit(X, y)
-    np.testing.assert_allclose(clf.gammas_, [1 / (13 * X.var()), 0.5, 1 / 13])
+    clf = SVCCV(Cs=1, gammas=["scale", 0.5, "auto"]).fit(2.0 * X, y)
+    np.testing.assert_allclose(clf.gammas_, [1 / (52 * X.var()), 0.5, 1 / 13])
 
 
 @pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])

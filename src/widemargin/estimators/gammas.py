@@ -59,5 +59,6 @@ def with_gammas(
         width = np.linspace(-1.0, 1.0, given) if given > 1 else [0.0]
         found = number("scale") * WIDTH ** np.asarray(width)
     else:
-        found = np.array([number(gamma) for gamma in given])
+        # In the order given, as names are; a value once, also by name and number.
+        found = np.array(list(dict.fromkeys(number(gamma) for gamma in given)))
     return found, [dataclasses.replace(kernel, gamma=float(g)) for g in found]

@@ -65,7 +65,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
     ----------
     C_, gamma_ : float, the best point: of equal scores that of the smallest C
     Cs_ : ndarray (C,), rising
-    gammas_ : ndarray (gammas,)
+    gammas_ : ndarray (gammas,), each value once
     scores_ : ndarray (folds, gammas, C)
     path_ : ndarray (folds, gammas, C), the certified relative gap of each point: the
         largest of its binary problems. An upper bound: where kernel values in float32
