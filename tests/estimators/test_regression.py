@@ -262,7 +262,7 @@ def test_a_checkpoint_goes_on(reg, tmp_path):
     reg.set_params(checkpoint=Checkpoint(path, 1e-6), solver=slow, tol=1e-4)
     with pytest.warns(ConvergenceWarning, match="callback"):
         clone(reg).set_params(callback=stop).fit(X, TARGET)
-    with pytest.raises(ValueError, match="checksum of the margins"):
+    with pytest.raises(ValueError, match="size of the margins q"):
         clone(reg).fit(X, TARGET + 1.0)
     found = clone(reg).fit(X, TARGET)
     assert found.status_ == "solved"

@@ -136,7 +136,7 @@ def test_a_checkpoint_of_other_margins_is_refused(tmp_path):
     given = Problem(X, y, 1.0, q=2.0)
     solve(given, "interior_point", max_iter=2, checkpoint=path)
     for q, size in ((1.0, "1.0"), (np.linspace(2.0, 4.0, len(y)), "3.0")):
-        said = rf"\(size of q {size}\d*\), found another one's \(2.0\)"
+        said = rf"\(size of the margins q {size}\d*\), found another one's \(2.0\)"
         with pytest.raises(ValueError, match=said):
             solve(Problem(X, y, 1.0, q=q), checkpoint=path)
     with pytest.raises(ValueError, match=r"problem \(total C"):

@@ -34,7 +34,7 @@ _DAMAGE = (
 _FACTS = "checkpoint.json"
 _FINGERPRINT = "fingerprint of X"
 # Of what a solver gets only C over this size is left.
-_SIZE = "size of q"
+_SIZE = "size of the margins q"
 
 
 @dataclass(frozen=True)
