@@ -204,15 +204,12 @@ def _key(part: RowState, rule: "str | Score | None") -> Vector:
 def _score(part: RowState, rule: Score) -> Vector:
     """What the user's function says of some rows, checked."""
     score = np.asarray(rule(part.s, part.alpha, part.labels))
-    got = None
-    if score.shape != part.s.shape or score.dtype.kind not in "fiub":
+    fits = score.shape == part.s.shape and score.dtype.kind in "fiub"
+    if not (fits and np.isfinite(score).all()):
         got = f"shape {score.shape} and dtype {score.dtype}"
-    elif not np.isfinite(score).all():
-        got = "NaN or infinity"
-    if got is not None:
         raise ValueError(
             "The 'reduction' function of InteriorPoint must return finite numbers of "
-            f"shape {part.s.shape}. Got {got} instead."
+            f"shape {part.s.shape}. Got {'NaN or infinity' if fits else got} instead."
         )
     return score.astype(np.float64, copy=False)
 
