@@ -71,3 +71,26 @@ def test_a_sum_of_alpha_beyond_what_nu_allows_proves_nothing(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="lack of progress"):
         machine = NuSVR(C=1e8, nu=0.5).fit(X, f)
     assert machine.status_ == "stalled"
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_TUBE", -1.0), ("proves_more", None)])
+def test_a_fit_without_a_tube_is_taken_by_its_proof_alone(monkeypatch, name, value):
+    """A tube that is none of rounding, or a second fit that proves less."""
+    monkeypatch.setattr(nu_svr, name, value or (lambda *_: False))
+    with pytest.warns(ConvergenceWarning):
+        machine = NuSVR(C=1e8, nu=0.5).fit(*data())
+    assert machine.status_ == "stalled"
+    assert "no tube" not in machine.solution_.reason
+
+
+def test_a_checkpoint_is_of_one_fit(monkeypatch, tmp_path):
+    exact, calls = nu_svr.exact, []
+
+    def counted(training):
+        calls.append(training.recipe.nu)
+        return exact(training)
+
+    monkeypatch.setattr(nu_svr, "exact", counted)
+    with pytest.warns(ConvergenceWarning):
+        NuSVR(C=1e8, nu=0.5, checkpoint=tmp_path / "a.ckpt").fit(*data())
+    assert calls == [0.5]

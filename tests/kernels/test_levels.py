@@ -222,6 +222,7 @@ def test_entries_that_float32_has_rounded_are_levels_up_to_that(dtype, unit):
     np.testing.assert_array_equal(source._levels.sums, levels.sum(axis=1))
     J, rows, c = rng.permutation(300), np.arange(5, 300), rng.normal(size=300)
     K, bounds = kernel(X.astype(np.float64), X.astype(np.float64)), columns.value_bounds
+    assert bounds.h.all()  # what rounding did to the entries grows with their size
     off = (1.0 + bounds.h[:, np.newaxis] + bounds.h) * bounds.eps
     apart = np.abs(columns.block(np.arange(300), np.arange(300)) - K)
     assert apart.max() > 1e-8
