@@ -151,11 +151,11 @@ def _source(
 
 def _refuse_of_table(check: Checker, kind: str, value: Any, text: str | None) -> None:
     """Refuse what tables alone have; of a text, say why it is taken for one."""
-    expected = "None for what is no Parquet"
+    expected = "None for svmlight text, which has targets"
+    if kind == "columns":
+        expected = "None for what is no Parquet"
     if text is None:
         check.refuse(kind, expected, value)
-    if kind != "columns":
-        expected = "None for svmlight text, which has targets"
     if not os.path.exists(text):
         open_bytes(text)  # which says so, with the name that may be meant
     end = os.path.splitext(text)[1]
