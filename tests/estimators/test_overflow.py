@@ -84,3 +84,31 @@ def test_rows_with_both_infinities_are_refused_without_a_warning(machine, m):
     machine.fit(X, y)
     with pytest.raises(ValueError, match="must hold finite numbers"):
         machine.predict(rows)
+
+
+@pytest.mark.parametrize("scale", [1e16, 1e18, 1e25])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        LinearSVC(),
+        LinearSVC(solver="active_set"),
+        LinearSVC(loss="hinge"),
+        LinearSVR(epsilon=0.1),
+        LinearSVR(epsilon=0.1, solver="interior_point"),
+    ],
+    ids=str,
+)
+def test_columns_beyond_all_digits_prove_no_less_than_zero(machine, scale):
+    """Rounding of w'x is larger than margins: bounds were below zero, gaps 1e22."""
+    X, y = three_classes(60, 4)
+    y = y % 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(scale * X, y)
+    found, losses = machine.solution_.certificate, 60.0
+    if isinstance(machine, LinearSVR):
+        losses = np.maximum(abs(y) - 0.1, 0.0).sum()
+    assert found.dual >= 0.0
+    assert found.primal <= losses * (1 + 1e-12)
+    assert 0.0 <= found.rounding <= found.gap
+    assert machine.dual_gap_ <= 1.0

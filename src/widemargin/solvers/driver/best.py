@@ -121,6 +121,10 @@ class BestSoFar(ABC):
         """
         return None
 
+    def no_worse(self, answer: Answer, tol: float) -> Answer:
+        """An answer that proves no less than zero does, if that is known of it."""
+        return answer
+
     def at_bound(self, alpha: Vector) -> int | None:
         """How many dual variables are at their bound; None where there is none."""
         return None
@@ -305,6 +309,22 @@ class Best(BestSoFar):
     def _feasible_source(self) -> Vector | None:
         """The v that alpha is made of, if any, where such an alpha is feasible."""
         return None if self._problem.intercept == "free" else self.source
+
+    def no_worse(self, answer: Answer, tol: float) -> Answer:
+        """An answer with zero in the place of what proves less: of columns near 1e16.
+
+        The bounds of a kernel problem look at zero themselves.
+        """
+        problem, bounds = self._problem, answer.certificate
+        nothing = problem.zero_certificate
+        is_model, is_dual = bounds.primal <= nothing.primal, bounds.dual >= nothing.dual
+        unknown = problem.couples or np.isinf(bounds.primal)  # see `unproved`
+        if unknown or (is_model and is_dual):
+            return answer
+        zero = self.zero()
+        model, dual = answer if is_model else zero, answer if is_dual else zero
+        proved = problem.certify(dual.alpha, model.w, model.b, tol=tol)
+        return Answer(dual.alpha, model.w, model.b, proved)
 
     @property
     def is_by_sweeps(self) -> bool:

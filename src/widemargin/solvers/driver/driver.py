@@ -361,12 +361,12 @@ class _Driver:
             raise FloatingPointError("the bounds of a step are not numbers")
 
     def _answer(self, status: Status | None = None) -> Answer:
-        """The best point with its certificate."""
-        pressed = status is Status.INTERRUPTED
+        """The best point with its certificate; at the end with this status."""
+        pressed, tol = status is Status.INTERRUPTED, self.limits.tol
         make = self.best.pressed if pressed else self.best.answer
         with np.errstate(all="ignore"), ONE_BLAS_THREAD:
-            answer: Answer = make(self.limits.tol)
-            return answer
+            answer: Answer = make(tol)
+            return answer if status is None else self.best.no_worse(answer, tol)
 
     def _last_answer(self, status: Status) -> Answer:
         """The answer, or what there is if that has no time."""
