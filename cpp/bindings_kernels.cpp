@@ -285,6 +285,20 @@ void pack_ones(const widemargin::Csr& X, const Array<const std::int64_t>& index,
   });
 }
 
+// Rows of strips of levels, one after the other or in strips; places that are left stay as they
+// are.
+void take_levels(const Array<const std::uint8_t>& packed, std::size_t n,
+                 const Array<const std::int64_t>& index, bool in_strips,
+                 const Array<std::uint8_t>& out) {
+  const std::size_t count = index.size(), strip = n * widemargin::kStrip;
+  require(n % widemargin::kLevelsTogether == 0 && n > 0 && packed.size() % strip == 0);
+  require(out.size() == (in_strips ? strips_of(count) * strip : count * n));
+  const auto rows = static_cast<std::int64_t>(packed.size() / n);
+  for (auto i : span(index)) require(0 <= i && i < rows);
+  const nb::gil_scoped_release release;
+  widemargin::take_levels(packed.data(), n, span(index), in_strips, out.data());
+}
+
 // The rows begin .. end - 1 of X, as levels of a unit, in strips; whether their entries are such,
 // up to this share of them.
 template <class X>
@@ -424,6 +438,8 @@ void bind_kernels(nb::module_& m) {
   bind_levels(&pack_levels<Matrix<const std::int16_t>>);
   bind_levels(&pack_levels<Matrix<const std::uint8_t>>);
   bind_levels(&pack_levels<widemargin::Csr>);
+  m.def("take_levels", &take_levels, "packed"_a.noconvert(), "n"_a, "index"_a.noconvert(),
+        "in_strips"_a, "out"_a.noconvert());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
   m.attr("KERNEL_STEPS") = widemargin::kSteps;
   bind_stored<std::uint16_t, float>(m);

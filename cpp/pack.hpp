@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -154,6 +155,23 @@ bool pack_levels(const View& X, std::size_t begin, std::size_t end, std::size_t 
     if (!all) return false;
   }
   return true;
+}
+
+// Some rows of strips of such levels: one after the other, or in strips again.
+inline void take_levels(const std::uint8_t* packed, std::size_t n,
+                        std::span<const std::int64_t> index, bool in_strips, std::uint8_t* out) {
+  const auto place = [n](std::size_t i) {
+    return i / kStrip * n * kStrip + i % kStrip * kLevelsTogether;
+  };
+  const std::size_t step = kLevelsTogether * (in_strips ? kStrip : 1);
+  for (std::size_t k = 0; k < index.size(); ++k) {
+    const std::uint8_t* from = packed + place(static_cast<std::size_t>(index[k]));
+    std::uint8_t* to = out + (in_strips ? place(k) : k * n);
+    for (std::size_t j = 0; j < n; j += kLevelsTogether) {
+      std::memcpy(to, from, kLevelsTogether);
+      from += kLevelsTogether * kStrip, to += step;
+    }
+  }
 }
 
 }  // namespace widemargin

@@ -207,6 +207,13 @@ def pack_levels(
     squares: NDArray[np.int32],
     sums: NDArray[np.int32],
 ) -> bool: ...
+def take_levels(
+    packed: NDArray[np.uint8],
+    n: int,
+    index: NDArray[np.intp],
+    in_strips: bool,
+    out: NDArray[np.uint8],
+) -> None: ...
 def strips_of_levels(
     levels: NDArray[np.uint8],
     level_norms: NDArray[np.int32],

@@ -55,11 +55,34 @@ def test_rows_of_levels_are_known(unit, storage):
     levels = found(storage(unit * X))
     assert levels.unit == pytest.approx(unit, rel=1e-12)
     rows = np.array([0, 149, 77])
-    bytes_of = levels.of(rows).view(np.uint8).reshape(3, -1)
+    bytes_of = levels.of(rows)
     np.testing.assert_array_equal(bytes_of[:, :50], X[rows])
     np.testing.assert_array_equal(bytes_of[:, 50:], 0)
     np.testing.assert_array_equal(levels.sums, X.sum(axis=1))
     np.testing.assert_array_equal(levels.squares, (X**2).sum(axis=1))
+
+
+def test_rows_in_strips_again_are_those_rows():
+    levels = found(images())
+    rows = np.array([3, 149, 77, *range(70)])
+    chosen = LevelSamples(
+        Layout(RBF.form, images(), np.float32), levels, rows, Parts(73)
+    )
+    own = chosen._packed.reshape(2, -1, STRIP, 4).transpose(0, 2, 1, 3)
+    np.testing.assert_array_equal(own.reshape(128, -1)[:73], levels.of(rows))
+    np.testing.assert_array_equal(own.reshape(128, -1)[73:], 0)
+
+
+@pytest.mark.parametrize("row", [-1, 192])
+@pytest.mark.parametrize("in_strips", [False, True])
+def test_rows_that_are_not_there_are_not_taken(row, in_strips):
+    packed, out = np.zeros(3 * STRIP * 32, np.uint8), np.zeros(STRIP * 32, np.uint8)
+    index = np.array([row])
+    room = out if in_strips else out[:32]
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.take_levels(packed, 32, index, in_strips, room)
+    with pytest.raises(ValueError, match="do not fit"):
+        _core.take_levels(packed, 32, index * 0, in_strips, out[:16])
 
 
 @pytest.mark.parametrize("place", [0, 149])
