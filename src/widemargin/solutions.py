@@ -140,10 +140,11 @@ def weights_of(solutions: Sequence[Solution]) -> Vector:
     """The weights of the columns, a row each problem, of linear machines: (t, n).
 
     A copy: who changes attributes of an estimator leaves its solutions as they are.
+    The weights of a column lie together, as products of CSR rows take them.
     """
     if isinstance(solutions, Solutions) and solutions.W is not None:
-        return solutions.W.copy()
-    return np.stack([solution.w for solution in solutions])
+        return solutions.W.copy(order="F")
+    return np.stack([solution.w for solution in solutions], axis=1).T
 
 
 def first_of(solutions: Sequence[Solution], columns: Columns | None = None) -> Solution:

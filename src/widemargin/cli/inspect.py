@@ -10,7 +10,8 @@ import numpy as np
 from widemargin.cli.output import SOLVED, as_text, escaped, listed, say
 from widemargin.cli.reading import read_model
 from widemargin.kernels.expansion import Expansion
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decision
+from widemargin.models.model import Model
 from widemargin.report.html import above
 from widemargin.report.weights import SCALES, columns, largest_weights
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.table import KERNELS
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decision
+from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
 
 # Share of the largest k(x, x) that the squared radius of a hard ball is rounded up by,

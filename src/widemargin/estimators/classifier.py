@@ -128,7 +128,7 @@ class Classifier(
         -------
         ndarray (m,), (m, c) or (m, c (c - 1) / 2)
         """
-        model = self.model_  # refuses an estimator that is not fitted
+        model = self._predictor  # refuses an estimator that is not fitted
         if is_collection(X):
             from widemargin.estimators import on_cluster
 
@@ -152,7 +152,7 @@ class Classifier(
         ValueError
             ``break_ties`` with ``decision_function_shape="ovo"``.
         """
-        model = self.model_
+        model = self._predictor
         check_ties(self)
         if is_collection(X):
             from widemargin.estimators import on_cluster
@@ -165,6 +165,11 @@ class Classifier(
     @abstractmethod
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: classes and decision functions."""
+
+    @property
+    def _predictor(self) -> Model:
+        """The model that predicts, whose facts need not be right."""
+        return self.model_
 
     # -- what an estimator says --------------------------------------------------------
 

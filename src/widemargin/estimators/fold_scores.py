@@ -11,7 +11,8 @@ from widemargin.estimators.folds import Folds, Index
 from widemargin.estimators.points import Judge, Points, keep
 from widemargin.estimators.selected_classifier import HeldOut
 from widemargin.estimators.training import Vector
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decision
+from widemargin.models.model import Model
 from widemargin.models.votes import by_class
 
 

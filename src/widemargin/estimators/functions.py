@@ -19,7 +19,7 @@ from widemargin.estimators.support_vectors import (
 from widemargin.features.maps import LandmarkFeatures
 from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
-from widemargin.models.model import Decision
+from widemargin.models.decisions import Decision
 from widemargin.problems.regression import of_samples
 from widemargin.solution import Solution
 

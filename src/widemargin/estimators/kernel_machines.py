@@ -26,7 +26,8 @@ from widemargin.estimators.training import Recipe, Signs, Training, Vector
 from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.kernel import Kernel, check_kernel
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decisions
+from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems import Problem
 from widemargin.solution import Solution
@@ -260,7 +261,7 @@ def _made(fitted: Any) -> Model:
             weights = pair_weights(weights, fitted.n_support_)
         W = np.zeros((len(weights), fitted.n_features_in_))
         W[:, fitted.support_] = weights
-    decisions = tuple(map(Decision, W, fitted.intercept_.tolist()))
+    decisions = Decisions(W.T, fitted.intercept_)
     of_model: dict[str, Any] = {"decisions": decisions, "meta": meta, "expand": expand}
     return Model(fitted.classes_, **of_model, **decides)
 

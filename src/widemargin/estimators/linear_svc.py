@@ -13,7 +13,8 @@ from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.support_vectors import keep_support
 from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decisions
+from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.solution import Step
 from widemargin.solutions import weights_of
@@ -188,15 +189,19 @@ class LinearSVC(Classifier):
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: classes and decision functions."""
         check_is_fitted(self)
-        decisions = tuple(
-            Decision(w, float(b))
-            for w, b in zip(self.coef_, self.intercept_, strict=True)
-        )
-        of_model: dict[str, Any] = {
-            "decisions": decisions,
-            "meta": facts_of_model(self),
-        }
-        return Model(self.classes_, **of_model, **decided_by(self, self._scheme))
+        return self._model(facts_of_model(self))
+
+    @property
+    def _predictor(self) -> Model:
+        """The same without a look whether a certificate is of these weights."""
+        check_is_fitted(self)
+        return self._model(self._meta)
+
+    def _model(self, meta: dict[str, Any]) -> Model:
+        """The model of the weights as they are, which it shares; nothing is copied."""
+        decides = decided_by(self, self._scheme)
+        decisions = Decisions(self.coef_.T, self.intercept_)
+        return Model(self.classes_, decisions=decisions, meta=meta, **decides)
 
     # -- parts of fit ------------------------------------------------------------------
 

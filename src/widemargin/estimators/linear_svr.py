@@ -15,7 +15,8 @@ from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
 from widemargin.estimators.training import Recipe, Signs, Training, Vector
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decisions
+from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.regression import (
@@ -163,8 +164,18 @@ class LinearSVR(Regressor):
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: the function that predicts."""
         check_is_fitted(self)
-        decision = Decision(np.ravel(self.coef_), float(self.intercept_[0]))
-        return regression_model({"decisions": (decision,)}, facts_of_model(self))
+        return self._model(facts_of_model(self))
+
+    @property
+    def _predictor(self) -> Model:
+        """The same without a look whether a certificate is of these weights."""
+        check_is_fitted(self)
+        return self._model(self._meta)
+
+    def _model(self, meta: dict[str, Any]) -> Model:
+        """The model of the weights as they are, which it shares; nothing is copied."""
+        decisions = Decisions(np.reshape(self.coef_, (-1, 1)), self.intercept_)
+        return regression_model({"decisions": decisions}, meta)
 
     # -- parts of fit ------------------------------------------------------------------
 

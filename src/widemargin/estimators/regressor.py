@@ -117,7 +117,7 @@ class Regressor(
         -------
         ndarray (m,)
         """
-        model = self.model_  # refuses an estimator that is not fitted
+        model = self._predictor  # refuses an estimator that is not fitted
         if is_collection(X):
             from widemargin.estimators import on_cluster
 
@@ -129,6 +129,11 @@ class Regressor(
     @abstractmethod
     def model_(self) -> Model:
         """What `widemargin.save_model` writes: the function that predicts."""
+
+    @property
+    def _predictor(self) -> Model:
+        """The model that predicts, whose facts need not be right."""
+        return self.model_
 
     # -- what an estimator says --------------------------------------------------------
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decision
+from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import (
     FINITE,

@@ -21,7 +21,8 @@ from widemargin.kernels.kernel import MOST_DEGREE, Kernel
 from widemargin.kernels.table import PARAMETERS
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
-from widemargin.models.model import Decision, Model, Vector
+from widemargin.models.decisions import Decision
+from widemargin.models.model import Model, Vector
 from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import (
     FINITE,

@@ -19,6 +19,7 @@ from widemargin.features.maps import FourierFeatures, SquareFeatures, tiles
 from widemargin.features.scaling import Scaling
 from widemargin.kernels.expansion import Expansion
 from widemargin.models.calibration import Calibration
+from widemargin.models.decisions import Decision, Decisions, together
 from widemargin.models.schemes import (
     ONE_CLASS,
     PAIRED,
@@ -38,19 +39,10 @@ _CHUNK = 1 << 20
 # Rows in memory that are scored without a sweep: setting the threads of BLAS, 0.05 ms,
 # takes longer than most of them: 64 rows of 1,000 columns take 0.02 ms.
 FEW = 64
+# The same of CSR rows by their entries: about a block of a sweep.
+SPARSE = 1 << 18
 # Names that a sentence tells.
 SHOWN = 5
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Linear decision function x'w + b of one binary problem."""
-
-    w: Vector
-    b: float
-
-    def __repr__(self) -> str:
-        return in_one_line(self, weights=len(self.w), b=self.b)
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,7 @@ class Model:
         first and the last class drops one of them, until one class is left.
         "regression": the value of the one decision is what is predicted. "one_class":
         as "binary", 1 for rows like those of the training.
-    decisions : tuple of Decision, linear ones; empty with ``kernels``
+    decisions : sequence of Decision, linear ones; empty with ``kernels``
     meta : dict of facts about the training, kept with the model
     kernels : Expansion or None, the decisions of a model with a kernel
     expand : FourierFeatures, SquareFeatures or None
@@ -89,7 +81,7 @@ class Model:
 
     classes: NDArray[Any]
     scheme: str
-    decisions: tuple[Decision, ...] = ()
+    decisions: Sequence[Decision] = ()
     meta: dict[str, Any] = field(default_factory=dict)
     kernels: Expansion | None = None
     expand: FourierFeatures | SquareFeatures | None = None
@@ -250,9 +242,10 @@ class Model:
         width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
         shape = (rows.shape[0],) if self.scheme in SINGLE else (rows.shape[0], width)
         state = rows.state(scores=np.broadcast_to(0.0, shape))
-        block = rows.in_memory() if self._is_quick(rows) else None
+        is_direct = self._is_quick(rows) or self._is_sparse_block(rows)
+        block = rows.in_memory() if is_direct else None
         scorer: tuple[Any, ...]
-        if self._may_narrow(block):
+        if self._is_narrowed(block):
             block, W, b = self._narrow(block)
             scorer = _score, W, b
         else:
@@ -272,21 +265,33 @@ class Model:
         called = self.kernels is not None and not self.kernels.kernel.is_named
         return rows.is_in_memory and rows.shape[0] <= FEW and not called
 
-    def _may_narrow(self, block: Any) -> bool:
-        """Whether rows are sparse, and several decisions have weights of columns."""
-        given = self.kernels is None and self.expand is None
-        return given and self.scheme not in SINGLE and sparse.issparse(block)
+    def _is_sparse_block(self, rows: Rows) -> bool:
+        """Whether linear decisions take CSR rows at once, in which BLAS has no part."""
+        stored = rows.density * rows.shape[0] * rows.shape[1]
+        is_small = rows.density < 1.0 and stored <= SPARSE
+        return self.is_linear and rows.is_in_memory and is_small
+
+    def _is_narrowed(self, block: Any) -> bool:
+        """Whether a few rows take less time than the weights to bring together.
+
+        Those of 20 classes and 50,000 columns take 5 ms.
+        """
+        several = self.is_linear and self.scheme not in SINGLE
+        few = block is not None and block.shape[0] <= FEW
+        if not (several and few) or "_scorer" in vars(self):
+            return False
+        if isinstance(self.decisions, Decisions):
+            return not self.decisions.W.flags.c_contiguous
+        return bool(sparse.issparse(block))
 
     def _narrow(self, block: Any) -> tuple[Any, Vector, Vector]:
-        """A few CSR rows with the columns that they have, the weights of these, and b.
-
-        All weights of 20 classes and 50,000 columns take 5 ms to bring together.
-        """
+        """A few rows, weights and b; of CSR rows the columns that they have."""
+        if not sparse.issparse(block):
+            return block, *together(self.decisions)
         columns, place = np.unique(block.indices, return_inverse=True)
         shape = block.shape[0], len(columns)
         narrow = sparse.csr_array((block.data, place, block.indptr), shape=shape)
-        W = np.array([decision.w[columns] for decision in self.decisions]).T
-        b = np.array([decision.b for decision in self.decisions])
+        W, b = together(self.decisions, columns)
         return narrow, np.ascontiguousarray(W), b
 
     @functools.cached_property
@@ -294,9 +299,8 @@ class Model:
         """The function of a block that sets its scores, and what it needs."""
         if self.kernels is not None:
             return _score_by_kernel, self.kernels
-        W = np.array([decision.w for decision in self.decisions]).T
+        W, b = together(self.decisions)
         W = np.ascontiguousarray(W)  # as products of CSR rows want it
-        b = np.array([decision.b for decision in self.decisions])
         W = W[:, 0] if self.scheme in SINGLE else W
         return (
             (_score, W, b)
@@ -555,7 +559,8 @@ def _score(
 ) -> int:
     """Set the scores of a block; 1 where they show that it holds NaN or infinity."""
     with np.errstate(invalid="ignore", over="ignore"):  # what is returned tells of it
-        values = linalg.matvec(block, W) + b
+        values = linalg.matvec(block, W)
+        values += b
         scores = part.scores = by_class(values, scheme, c)
     return int(not np.isfinite(scores).all())
 

@@ -75,7 +75,8 @@ from widemargin.features.scaling import Scaling
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.calibration import Calibration
-from widemargin.models.model import Decision, Model
+from widemargin.models.decisions import Decision
+from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import HEADS
 from widemargin.models.writable import (
