@@ -472,3 +472,16 @@ def test_memory_that_is_not_short_does_not_change_an_answer():
         NuSVR(memory_limit=bytes_, **how).fit(rows, y) for bytes_ in (None, 2 << 30)
     )
     np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+
+
+@pytest.mark.parametrize("rank", [None, 20])
+@pytest.mark.parametrize("factor", [1e-300, 1e-80, 1e200])
+@pytest.mark.parametrize("kind", [OneClassSVM, NuSVC])
+def test_weights_of_any_size_are_the_same_machine(kind, factor, rank):
+    machine = kind(nu=0.3, rank=rank, random_state=0)
+    expected = machine.fit(X, LABELS > 0).decision_function(NEW)
+    machine.fit(X, LABELS > 0, sample_weight=np.full(len(X), factor))
+    assert machine.status_ == "solved"
+    found = machine.decision_function(NEW)
+    found *= np.abs(expected).max() / np.abs(found).max()  # one class has its unit
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import iterations
@@ -25,6 +25,7 @@ from widemargin.estimators.low_rank import (
     check_nu_rank,
     facts_of,
 )
+from widemargin.estimators.multiclass import BinaryTasks
 from widemargin.estimators.no_margin import without_margin
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.probability import (
@@ -37,7 +38,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.nu import largest_nu, nu_problem
+from widemargin.problems.nu import largest_nu, nu_problem, with_squares
 from widemargin.solution import Solution, Status, Step
 from widemargin.solutions import Solutions, columns_of, dual_variables
 from widemargin.solvers.driver.contract import Solver
@@ -246,6 +247,12 @@ class NuSVC(ProbabilityMixin):
         check_kernel_of(check, self)
         check_probability(check, self)
         check_nu_rank(check, self)
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Rows, NDArray[Any], Any, BinaryTasks, Recipe]:
+        rows, index, C, tasks, recipe = super()._read(X, y, sample_weight)
+        return rows, index, with_squares(C) if np.ndim(C) else C, tasks, recipe
 
     def _recipe(self, rows: Rows, weights: Vector | None) -> Recipe:
         return self._recipe_with(set_kernel(self, rows, weights))

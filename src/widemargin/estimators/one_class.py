@@ -48,7 +48,7 @@ from widemargin.models.model import Model
 from widemargin.models.schemes import ONE_CLASS
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
-from widemargin.problems.nu import nu_mass, nu_problem
+from widemargin.problems.nu import nu_mass, nu_problem, with_squares
 from widemargin.problems.sums import level
 from widemargin.solution import Step
 from widemargin.solvers.driver.checkpoint import Checkpoint
@@ -328,7 +328,9 @@ class OneClassSVM(
         m = rows.shape[0]
         check = Checker(f"{owner}.fit")
         weights = labels.as_weights(check, sample_weight, m, self._leaves_out_negative)
-        given = None if sample_weight is None else weights
+        given = None
+        if sample_weight is not None:
+            given = weights = with_squares(weights)
         kernel = set_kernel(self, rows, given)
         recipe = self._recipe(kernel, weights)
         C = 1.0 if given is None else weights
