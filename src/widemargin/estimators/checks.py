@@ -4,6 +4,7 @@ import datetime as dt
 import functools
 import inspect
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ _NUMERIC: Any = "numeric"
 _OF_WORDS = ("could not convert", "Expected 2D array", "dtype='numeric' is not")
 # Attributes of a fit whose names do not say so.
 _OF_FIT = ("_meta", "_scheme", "_rows_of_fit", objects.OBJECTS)
+# Estimators that are fitted at the moment, by process: a fork has no threads of others.
+_AT_WORK: dict[tuple[int, int], object] = {}
 
 
 def check_limits(check: Checker, estimator: Any) -> None:
@@ -312,6 +315,12 @@ def fitted_anew(estimator: Any) -> Iterator[None]:
     A KeyboardInterrupt that says nothing, of data that are read or of a second Ctrl-C,
     gets a sentence instead of a traceback of what was at work.
     """
+    key, mark = (os.getpid(), id(estimator)), object()
+    if _AT_WORK.setdefault(key, mark) is not mark:  # at once, unlike a look before
+        raise RuntimeError(
+            f"This {type(estimator).__name__} is being fitted already: fit a clone of "
+            "it (sklearn.base.clone), in each thread another one."
+        )
     before = _take_fitted(estimator)
     try:
         yield
@@ -324,6 +333,8 @@ def fitted_anew(estimator: Any) -> Iterator[None]:
                 "was kept, and the estimator is as it was before."
             ) from None
         raise
+    finally:
+        del _AT_WORK[key]
 
 
 def _take_fitted(estimator: Any) -> dict[str, Any]:
