@@ -174,6 +174,12 @@ def refused_by(owner: str, *others: str) -> Iterator[None]:
         raise type(error)(said) from None
 
 
+def spelled(value: Any) -> str:
+    """An entry in a sentence: NaN has one spelling, whoever is asked for its own."""
+    text = str(value)
+    return "NaN" if text == "nan" else text
+
+
 def in_one_line(one: Any, **facts: Any) -> str:
     """Repr of an object by facts about it, where its fields are arrays."""
     said = (f"{name}={value!r}" for name, value in facts.items())

@@ -104,17 +104,17 @@ NAN = float("nan")
     ("y", "message"),
     [
         (np.array(["a", None, "b"], dtype=object), "Got None at row 1 instead"),
-        (["a", "b", NAN], "Got nan at row 2"),
+        (["a", "b", NAN], "Got NaN at row 2"),
         ([1, None, 2], "Got None at row 1"),
-        ([1.0, 2.0, NAN], "Got nan at row 2"),
+        ([1.0, 2.0, NAN], "Got NaN at row 2"),
         ([1.0, np.inf, 2.0], "Got inf at row 1"),
-        (np.array([1.0, 2.0, NAN]), "a label in each row .* Got nan at row 2"),
+        (np.array([1.0, 2.0, NAN]), "a label in each row .* Got NaN at row 2"),
         (np.array([1, "NaT", 2], dtype="M8[D]"), "Got NaT at row 1"),
-        (pd.Series(["a", None, "b"]), "Got nan at row 1"),
+        (pd.Series(["a", None, "b"]), "Got NaN at row 1"),
         (pd.Series(["a", None, "b"], dtype="string"), "Got <NA> at row 1"),
-        (pd.Series([1, None, 2], dtype="Int64"), "Got (nan|<NA>) at row 1"),
+        (pd.Series([1, None, 2], dtype="Int64"), "Got (NaN|<NA>) at row 1"),
         (pd.Series([True, None, False], dtype="boolean"), "Got <NA> at row 1"),
-        (pd.Series(["a", None, "b"], dtype="category"), "Got nan at row 1"),
+        (pd.Series(["a", None, "b"], dtype="category"), "Got NaN at row 1"),
         (pl.Series(["a", None, "b"]), "Got None at row 1"),
         (
             np.array(["a", None, "b"], dtype=np.dtypes.StringDType(na_object=None)),
@@ -207,12 +207,12 @@ def test_bad_weights(binary, weights, message):
 
 
 @pytest.mark.parametrize("kind", [SVC, NuSVC, SVR, NuSVR])
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("bad", ["NaN", "inf"])
 def test_machines_that_take_negative_weights_ask_for_finite_ones(binary, kind, bad):
     X, y = binary
     weights = np.full(len(y), -1.0)
     weights[1:] = 1.0
-    weights[7] = bad
+    weights[7] = float(bad)
     said = f"of {kind.__name__}.fit must be finite. Got {bad} at row 7 instead.$"
     with pytest.raises(ValueError, match=said):
         kind().fit(X, y, sample_weight=weights)

@@ -1,6 +1,7 @@
 """Refusals name the column and the words that would do."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -368,6 +369,65 @@ def test_a_search_is_silent(kind, name):
     said = f"{kind.__name__} has no parameter '{name}': a search is silent"
     with pytest.raises(TypeError, match=said):
         kind(**{name: 1})
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("rank", "OneClassSVM have it; GridSearchCV of scikit-learn searches with a"),
+        ("approximation", "OneClassSVM have it; GridSearchCV of"),
+        ("certify", "SVC has it, with a rank; GridSearchCV of"),
+        ("polish", "SVC has it, with a rank; GridSearchCV of"),
+        ("checkpoint", "leave it out; a search keeps nothing"),
+        ("n_splits", "searches .* have cv=3 for three folds"),
+        ("estimator", "leave it out; it has a machine of its own"),
+    ],
+)
+def test_a_search_says_what_takes_the_place_of_a_keyword(kind, name, said):
+    with pytest.raises(
+        TypeError, match=f"{kind.__name__} has no parameter '{name}': .*{said}"
+    ):
+        kind(**{name: 3})
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_search_answers_all_keywords_of_its_machine(kind):
+    search = kind()
+    for name in search._machine().get_params().keys() - search.get_params().keys():
+        with pytest.raises(TypeError, match=f"has no parameter '{name}'"):
+            kind(**{name: 3})
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, LinearSVR])
+def test_a_machine_without_a_kernel_has_no_rank(kind):
+    with pytest.raises(TypeError, match=r"'rank': SVC, .* OneClassSVM have it\.$"):
+        kind(rank=3)
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_search_tells_once_of_a_class_without_weight(kind):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+    weights = (y != 2).astype(float)
+    with pytest.warns(UserWarning, match="no others of the class") as said:
+        search = kind(Cs=[1.0, 2.0], cv=2).fit(X, y, sample_weight=weights)
+    assert len(said) == 1
+    with pytest.warns(UserWarning, match="no others of the class"):  # by itself
+        search.best_estimator_.fit(X, y, sample_weight=weights)
+
+
+def test_an_estimator_that_is_being_fitted_is_not_fitted_beside():
+    X, clf, refused = np.eye(4), SVC(solver="irwls"), []
+
+    def fit_in_a_thread(step):
+        with ThreadPoolExecutor(1) as pool:
+            refused.append(pool.submit(clf.fit, X, Y).exception())
+
+    clf.set_params(callback=fit_in_a_thread).fit(X, Y)
+    assert {type(one) for one in refused} == {RuntimeError}
+    assert "This SVC is being fitted already: fit a clone of it" in str(refused[0])
+    assert clf.predict(X).tolist() == list(Y)
+    assert clf.set_params(callback=None).fit(X, Y).status_ == "solved"
 
 
 @pytest.mark.parametrize("kind", SEARCHES)

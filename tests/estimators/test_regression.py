@@ -326,7 +326,7 @@ def test_a_solver_of_the_other_loss_is_refused_in_words_of_a_regression(
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.where(np.arange(150) == 3, np.nan, TARGET), "Got nan at row 3 instead"),
+        (np.where(np.arange(150) == 3, np.nan, TARGET), "Got NaN at row 3 instead"),
         (np.where(np.arange(150) == 4, np.inf, TARGET), "Got inf at row 4 instead"),
         (np.full(150, "a"), "must hold real numbers. Got an array of dtype <U1"),
         (np.array(["1.5", *TARGET[1:]], object), "Got '1.5' at row 0 instead"),

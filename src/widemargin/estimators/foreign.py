@@ -17,15 +17,24 @@ _KERNELS = "SVC, SVR, NuSVC, NuSVR and OneClassSVM have kernels"
 _SILENT = (
     "a search is silent; time_limit bounds it, and scores_ and path_ tell of every fit"
 )
+_RANKS = "SVC, SVR, NuSVC, NuSVR and OneClassSVM have it"
+_OF_EXACT = "SVC has it, with a rank"
+# What searches add: they choose among machines without a rank.
+_WITH_RANK = "; GridSearchCV of scikit-learn searches with a rank"
+OF_SEARCHES = dict.fromkeys(("rank", "approximation", "certify", "polish"), _WITH_RANK)
 ADVICE = {
+    "approximation": _RANKS,
     "cache_size": "leave it out; memory_limit, in bytes, bounds the kernel values that "
     "are kept (200 MB are memory_limit=200 << 20)",
     "callback": _SILENT,
+    "certify": _OF_EXACT,
+    "checkpoint": "leave it out; a search keeps nothing of a run that was killed",
     "class_weight": "sample_weight of fit weighs the rows",
     "coef0": _KERNELS,
     "degree": _KERNELS,
     "dual": "leave it out; solver chooses the method, and every answer has a primal "
     "and a dual point",
+    "estimator": "leave it out; it has a machine of its own",
     "epsilon": "SVR and LinearSVR have it",
     "fit_intercept": "write intercept='none' for fit_intercept=False, else leave it "
     "out",
@@ -35,9 +44,13 @@ ADVICE = {
     "kernel": _KERNELS,
     "param_grid": "SVCCV, LinearSVCCV, SVRCV and LinearSVRCV choose among Cs, those "
     "with a kernel among gammas, those of numbers among epsilons",
+    "n_splits": "searches (SVCCV, LinearSVCCV, SVRCV, LinearSVRCV) have cv=3 for three "
+    "folds",
     "nu": "NuSVC, NuSVR and OneClassSVM have it",
     "penalty": "leave it out; the penalty is half the square of the norm of w (l2)",
+    "polish": _OF_EXACT,
     "probability": f"leave it out; {PROBABILITIES}",
+    "rank": _RANKS,
     "solver": "leave it out; it has a method of its own",
     "shrinking": "leave it out; the answer is certified whatever rows a solver skips",
     "verbose": _SILENT,

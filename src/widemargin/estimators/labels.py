@@ -1,7 +1,9 @@
 """What a user's labels and weights mean: classes, and a factor of C for each row."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 from typing import Any
 
@@ -12,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from widemargin.data.distributed import is_collection
 from widemargin.estimators.checks import users_level
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, spelled
 
 Vector = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -25,6 +27,9 @@ _CHUNK = 1 << 16
 # What weights are that are not given: one number for all rows.
 _ONE = np.ones(1)
 _ONE.flags.writeable = False
+
+# Whether classes without rows of positive weight were named already, by a search.
+_ARE_NAMED: ContextVar[bool] = ContextVar("_ARE_NAMED", default=False)
 
 # Rows above which scikit-learn warns of as many classes as half of them.
 FEW_ROWS = 20
@@ -140,7 +145,7 @@ def _refuse_missing(check: Checker, y: Labels, missing: NDArray[np.bool_]) -> No
     if missing.any():
         row = int(np.argmax(missing))
         expected = "hold a label in each row (no None, NaN or infinity)"
-        check.refuse_part("y", expected, f"{y[row]} at row {row}")
+        check.refuse_part("y", expected, f"{spelled(y[row])} at row {row}")
 
 
 def distinct(y: Labels, weights: Vector | None = None) -> Labels:
@@ -170,7 +175,8 @@ def find_classes(
 ) -> tuple[Labels, Index]:
     """Classes with a positive weight, and the index of each row's class (else 0).
 
-    Warns of classes without. ``also`` is what is said, too, where only one is left.
+    Warns of classes without, but inside `named`. ``also`` is what is said, too, where
+    only one is left.
     """
     classes = distinct(y, weights)
     has_zeros = weights is not None and not (weights > 0).all()
@@ -184,7 +190,8 @@ def find_classes(
         check.refuse_part("y", expected, f"one class ({classes[0]})")
     if len(y) > FEW_ROWS and 2 * len(classes) > len(y):
         check_classification_targets(y)  # warns
-    if has_zeros and len(lost := np.setdiff1d(distinct(y), classes)):
+    tells = has_zeros and not _ARE_NAMED.get()
+    if tells and len(lost := np.setdiff1d(distinct(y), classes)):
         said = (
             "Rows of weight 0 count as removed, and there are no others of the "
             f"class(es) {', '.join(map(str, lost))}: the model does not know them."
@@ -194,6 +201,16 @@ def find_classes(
     for rows in _chunks(len(y)):
         place[rows] = _place(classes, y[rows])
     return classes, place
+
+
+@contextmanager
+def named() -> Iterator[None]:
+    """Fits of a search, which has warned of classes without a positive weight."""
+    before = _ARE_NAMED.set(True)
+    try:
+        yield
+    finally:
+        _ARE_NAMED.reset(before)
 
 
 def _place(classes: Labels, y: Labels) -> Any:
@@ -246,7 +263,7 @@ def as_weights(
     if not good.all():
         row = int(np.argmin(good))
         expected = "be finite" if leaves_out else "be finite and nonnegative"
-        check.refuse_part(name, expected, f"{weights[row]} at row {row}")
+        check.refuse_part(name, expected, f"{spelled(weights[row])} at row {row}")
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
             check.refuse_part(name, "have a finite sum", f"up to {weights.max():g}")

@@ -24,7 +24,7 @@ from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.checks import is_pairwise, read_rows, users_level
-from widemargin.estimators.foreign import AdvisingMixin
+from widemargin.estimators.foreign import OF_SEARCHES, AdvisingMixin
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.points import (
     Judge,
@@ -73,6 +73,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
 
     # The score where ``scoring`` is None.
     _score_name: ClassVar[str]
+    _advice_too: ClassVar[dict[str, str]] = OF_SEARCHES
     # Names of machines whose errors are said in the name of this estimator.
     _kinds: ClassVar[tuple[str, ...]]
     _scale: str | None = None
@@ -208,11 +209,13 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             machine._check()
             judge = self._judge(*data, params)
             limits: list[Limits] = []
-            points = self._points(machine, judge, limits)
+            with labels.named():
+                points = self._points(machine, judge, limits)
         self._settle(machine, points)
         self._finish(judge, points)
         given = X, judge.y, sample_weight
-        self._refit(machine, limits[0].clock, lambda: machine.fit(*given))
+        with labels.named():
+            self._refit(machine, limits[0].clock, lambda: machine.fit(*given))
 
     def _left(self) -> str:
         """What there is after Ctrl-C."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from widemargin.losses.pointwise import PointwiseLoss
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, spelled
 
 Vector = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def as_target(check: Checker, y: Any, m: int) -> Vector:
     if not np.isfinite(target).all():
         row = int(np.argmin(np.isfinite(target)))
         expected = "hold finite numbers only (no NaN, no infinity)"
-        check.refuse_part("y", expected, f"{target[row]} at row {row}")
+        check.refuse_part("y", expected, f"{spelled(target[row])} at row {row}")
     return target
 
 
