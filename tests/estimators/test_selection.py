@@ -647,6 +647,19 @@ def test_ties_go_to_the_smallest_C():
     assert clf.Cs_.tolist() == [1.0, 10.0, 100.0]
 
 
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_a_value_that_is_given_twice_is_one_point(kind):
+    clf = kind(Cs=[1, 1.0, 0.1], cv=2)
+    if kind is SVCCV:
+        clf.set_params(gammas=[0.5, 0.5, 1.0])
+    clf.fit(*load_iris(return_X_y=True))
+    assert clf.Cs_.tolist() == [0.1, 1.0]
+    assert clf.scores_.shape[-1] == 2
+    if kind is SVCCV:
+        assert clf.gammas_.tolist() == [0.5, 1.0]
+        assert clf.scores_.shape == (2, 2, 2)
+
+
 def test_equal_rows_and_any_splits():
     X, y = scaled(load_iris)
     X[:] = X[0]  # nothing to learn

@@ -66,7 +66,7 @@ break_ties, tol, max_iter : as of `LinearSVC`
     Attributes
     ----------
     C_ : float, the best point: of equal scores the smallest C
-    Cs_ : ndarray (C,), rising
+    Cs_ : ndarray (C,), rising, each value once
     scores_ : ndarray (folds, C)
     path_ : ndarray (folds, C), the certified relative gap of each point: the largest of
         its binary problems. Of few dense rows of many columns an upper bound, as of

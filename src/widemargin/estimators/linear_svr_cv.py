@@ -43,7 +43,7 @@ class LinearSVRCV(SelectedRegressor):
     Attributes
     ----------
     C_, epsilon_ : float, the best point: of equal scores the smallest C, then epsilon
-    Cs_, epsilons_ : ndarray, rising
+    Cs_, epsilons_ : ndarray, rising, each value once
     scores_ : ndarray (folds, epsilons, C)
     path_ : ndarray (folds, epsilons, C), the certified relative gap of each point
     best_score_ : float, mean score of the best point

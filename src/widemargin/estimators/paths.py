@@ -43,7 +43,7 @@ def svc_path(
 
     Returns
     -------
-    Cs : ndarray (C,), rising
+    Cs : ndarray (C,), rising, each value once
     models : list of SVC, fitted, one for each C
     gaps : ndarray (C,), their certified relative duality gaps
 
@@ -85,7 +85,7 @@ def linear_svc_path(
 
     Returns
     -------
-    Cs : ndarray (C,), rising
+    Cs : ndarray (C,), rising, each value once
     models : list of LinearSVC, fitted, one for each C
     gaps : ndarray (C,), their certified relative duality gaps
 
@@ -127,7 +127,7 @@ def svr_path(
 
     Returns
     -------
-    Cs : ndarray (C,), rising
+    Cs : ndarray (C,), rising, each value once
     models : list of SVR, fitted, one for each C
     gaps : ndarray (C,), their certified relative duality gaps
 
@@ -169,7 +169,7 @@ def linear_svr_path(
 
     Returns
     -------
-    Cs : ndarray (C,), rising
+    Cs : ndarray (C,), rising, each value once
     models : list of LinearSVR, fitted, one for each C
     gaps : ndarray (C,), their certified relative duality gaps
 

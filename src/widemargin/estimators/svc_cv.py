@@ -64,7 +64,7 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
     Attributes
     ----------
     C_, gamma_ : float, the best point: of equal scores that of the smallest C
-    Cs_ : ndarray (C,), rising
+    Cs_ : ndarray (C,), rising, each value once
     gammas_ : ndarray (gammas,), each value once
     scores_ : ndarray (folds, gammas, C)
     path_ : ndarray (folds, gammas, C), the certified relative gap of each point: the

@@ -64,7 +64,7 @@ class SVRCV(SelectedRegressor):
     ----------
     C_, epsilon_, gamma_ : float, the best point: of equal scores the smallest C, then
         the first gamma, then the smallest epsilon
-    Cs_, epsilons_ : ndarray, rising
+    Cs_, epsilons_ : ndarray, rising, each value once
     gammas_ : ndarray, as numbers, each value once
     scores_ : ndarray (folds, gammas, epsilons, C)
     path_ : ndarray (folds, gammas, epsilons, C), the certified relative gap of each
