@@ -352,7 +352,7 @@ def test_parameters_out_of_range(kind, params, said):
 def test_targets_that_are_none(kind):
     with pytest.raises(ValueError, match="must hold real numbers"):
         kind().fit(X, np.where(TARGET > 0, "yes", "no"))
-    with pytest.raises(ValueError, match=r"finite numbers only .* nan at row 0"):
+    with pytest.raises(ValueError, match=r"finite numbers only .* NaN at row 0"):
         kind().fit(X, np.append(np.nan, TARGET[1:]))
     with pytest.raises(ValueError, match="must be one-dimensional"):
         kind().fit(X, np.column_stack([TARGET, TARGET]))
