@@ -8,8 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import SVC, SVR, NuSVR
 from widemargin.estimators import solving
-from widemargin.estimators.no_worse import _ZeroRows, or_before
+from widemargin.estimators.no_worse import or_before
 from widemargin.losses.pointwise import LOSSES
+from widemargin.problems.constant import ConstantRows
 from widemargin.problems.intercept import better_intercept
 from widemargin.solution import Certificate, Status
 from widemargin.solvers.kernel import batch
@@ -139,7 +140,7 @@ def test_the_best_constant(seed, ridge):
     C[0] = 1.0
     labels, C = np.repeat([1.0, -1.0], len(f)), np.tile(C, 2)
     q, loss = np.concatenate([f - epsilon, -f - epsilon]), LOSSES["hinge"]
-    rows = _ZeroRows(labels, C, q)
+    rows = ConstantRows(labels, C, q)
     objective = rows.objective(loss, ridge)
     ends = np.concatenate([labels * q, [0.0]])
     trials = np.concatenate([np.linspace(ends.min(), ends.max(), 10_001), ends])
@@ -172,6 +173,6 @@ def test_epsilon_is_not_negative(seed):
 
 def test_a_penalized_intercept_moves_where_there_is_no_loss():
     f, loss = np.array([2.9, 3.0, 3.1]), LOSSES["hinge"]
-    rows = _ZeroRows(np.repeat([1.0, -1.0], 3), np.ones(6), np.append(f, -f) - 1.0)
+    rows = ConstantRows(np.repeat([1.0, -1.0], 3), np.ones(6), np.append(f, -f) - 1.0)
     b, objective = better_intercept(rows, 3.0, loss, 1.0, 1e-6), rows.objective(loss, 1)
     assert objective(b) <= objective(rows.best_intercept(loss, 1.0)) + 1e-6

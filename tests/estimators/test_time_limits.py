@@ -28,10 +28,11 @@ from widemargin.data.blocks import Blocks
 from widemargin.data.memory import MemoryRows
 from widemargin.kernels.packed import Samples
 from widemargin.numerics import cholesky
+from widemargin.problems.kernel import KernelProblem
 from widemargin.solvers import IRWLS, ActiveSet, AugmentedLagrangian, CoreVector
 from widemargin.solvers.driver import limits
 from widemargin.solvers.kernel import reweighted, small_problem
-from widemargin.system.deadline import GRACE, OutOfTime
+from widemargin.system.deadline import GRACE, Deadline, OutOfTime, until
 
 # Seconds of a unit of work, and of a look at the clock.
 UNIT, LOOK = 0.05, 1e-4
@@ -360,3 +361,70 @@ def test_without_time_for_a_certificate_the_last_point_is_kept(monkeypatch, inte
     proved = problem.certify(solution.alpha, solution.w, solution.b)
     assert 0.0 < proved.relative_gap <= solution.certificate.relative_gap < 0.5
     assert solution.certificate.relative_gap <= 1.1 * proved.relative_gap
+
+
+def few_rows(**options):
+    """A small kernel problem and its solution."""
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(300, 4)), np.where(draw.random(300) < 0.3, 1, -1)
+    problem = Problem(X, y, C=5.0, kernel=Kernel("rbf", gamma=0.5), **options)
+    return problem, solve(problem, IRWLS(), tol=1e-12)
+
+
+def test_bounds_that_are_proved_stand_where_twice_the_precision_has_no_time(
+    monkeypatch,
+):
+    """They were thrown away, and the model was a constant."""
+    problem, solution = few_rows()
+    asked = []
+
+    def late(*args):
+        asked.append(args)
+        raise OutOfTime
+
+    monkeypatch.setattr(type(problem), "_twofold", late)
+    v = np.append(solution.w, solution.b)
+    *_, bounds = problem.answer(solution.alpha, v, 1e-16)
+    assert asked
+    assert bounds.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-6], ids="off by {:g}".format)
+def test_bounds_at_hand_need_no_time(off):
+    """Also those of a point that has to be repaired."""
+    problem, solution = few_rows()
+    c = problem.signs * solution.alpha
+    c[c > 0.0] *= 1.0 - off
+    scores = problem.expand(c)
+    assert problem.scores_at_hand is scores
+    with until(Deadline(lambda: 1.0, 0.0)):
+        alpha, w, b, bounds = problem.answer_at_hand(scores)
+    assert abs(w.sum()) <= 1e-12 * alpha.sum()
+    proved = problem.certify(alpha, w, b)
+    assert proved.primal <= bounds.primal * (1.0 + 1e-12)
+    assert bounds.dual <= proved.dual * (1.0 + 1e-12)
+    assert bounds.relative_gap < 0.05  # by values in float32
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_model_without_a_certificate_is_no_constant(monkeypatch, loss, intercept):
+    """It has the bounds of the best constant, which it is better than."""
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(300, 4)), np.where(draw.random(300) < 0.3, 1, -1)
+
+    def late(*args):
+        raise OutOfTime
+
+    monkeypatch.setattr(KernelProblem, "answer", late)
+    monkeypatch.setattr(KernelProblem, "scores_at_hand", None)
+    options = {"C": 50.0, "loss": loss, "intercept": intercept, "solver": "irwls"}
+    with pytest.warns(ConvergenceWarning, match="before anything useful was proved"):
+        model = SVC(time_limit=1e6, tol=1e-6, **options).fit(X, y)
+    solution = model.solution_
+    assert len(model.support_) > 0
+    problem = Problem(X, y, 50.0, loss, intercept, kernel=model.kernel_)
+    proved = problem.certify(solution.alpha, solution.w, solution.b)
+    assert proved.relative_gap < 1e-2
+    assert proved.primal < solution.certificate.primal
+    assert solution.certificate.relative_gap == 1.0

@@ -6,26 +6,22 @@ objective may be hundreds of times that of zero where they are at their beginnin
 where rounding leads them astray.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
-from widemargin.losses.pointwise import PointwiseLoss
-from widemargin.numerics.rounding import gamma_n
-from widemargin.problems.intercept import curved_intercept, scored_losses
+from widemargin.problems.constant import ConstantRows
 from widemargin.solution import Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions
 from widemargin.solvers.driver.advice import ROUGH, worth
 from widemargin.solvers.driver.contract import Solver
 
-Vector = NDArray[np.float64]
-
-# Share of weights that rounding may make of equal ones.
-EQUAL = 1e-12
+# Sums of the same weights, in another order, are equal within this share. A model that
+# there was no time to certify has the bounds of the best constant itself: the solver
+# has found it better than that.
+SAME = 1.0 + 1e-9
 TOLD = (
     "The model is a constant: what the solver had when it ended was worse than no "
     "function at all."
@@ -58,7 +54,7 @@ def _or_zero(training: Training, k: int, solution: Solution) -> Solution:
     if not (solution.is_convex and np.isfinite(found.primal)):
         return solution  # of which no objective is known
     bounds, b = _zero(training, k, found.scale)
-    if found.gap <= bounds.gap:
+    if found.gap <= SAME * bounds.gap:
         return solution
     return solution.changed(
         alpha=np.zeros_like(solution.alpha),
@@ -106,55 +102,5 @@ def _zero(training: Training, k: int, scale: float) -> tuple[Certificate, float]
     if q is not None:
         m = len(q) // 2
         y, C = np.repeat([1, -1], m), np.tile(np.broadcast_to(C, m), 2)
-    rows = _ZeroRows(y.astype(np.float64), np.broadcast_to(C, len(y)), q)
-    loss, intercept = form(training)
-    ridge, b = float(intercept == "penalized"), 0.0
-    if intercept != "none":
-        b = min(rows.best_intercept(loss, ridge), b, key=rows.objective(loss, ridge))
-    primal = rows.objective(loss, ridge)(b)
-    over = gamma_n(len(y) + 8) * primal
-    return Certificate(primal + over, 0.0, scale, over), b
-
-
-class _ZeroRows:
-    """The row vectors of a problem at w = 0: what intercepts are found by.
-
-    Attributes
-    ----------
-    labels, C, q : ndarray (m,), as of `Problem`
-    score : 0
-    """
-
-    score = 0.0
-
-    def __init__(self, labels: Vector, C: Vector, q: Vector | None) -> None:
-        self.labels, self.C = labels, C
-        self.q = np.ones(len(labels)) if q is None else q
-
-    def sweep(self, task: Any, *args: Any) -> Any:
-        """What a task finds in all rows: these are vectors only."""
-        return task(self, *args)
-
-    def objective(self, loss: PointwiseLoss, ridge: float) -> Callable[[float], float]:
-        """The objective of an intercept."""
-        return lambda b: 0.5 * ridge * b * b + scored_losses(self, b, loss)  # type: ignore[arg-type]
-
-    def best_intercept(self, loss: PointwiseLoss, ridge: float) -> float:
-        """The intercept with the least objective, or nearly."""
-        state: Any = self
-        if loss.curvature:
-            return curved_intercept(state, 0.0, loss, ridge)
-        # The slope rises by C at each y q, from minus the C of all positive rows, and
-        # evenly by the ridge.
-        ends = self.labels * self.q
-        order = np.argsort(ends)
-        ends, risen = ends[order], self.C[order].cumsum()
-        level = float(self.C[self.labels > 0.0].sum())
-        if not ridge:  # the middle of where it is zero
-            few = level * np.array([1.0 - EQUAL, 1.0 + EQUAL])
-            between = np.searchsorted(risen, few)
-            return float(ends[np.minimum(between, len(ends) - 1)].mean())
-        k = int(np.searchsorted(ridge * ends + risen, level))
-        below, before = (-np.inf, 0.0) if k == 0 else (ends[k - 1], risen[k - 1])
-        above = ends[k] if k < len(ends) else np.inf
-        return float(np.clip((level - before) / ridge, below, above))
+    rows = ConstantRows(y.astype(np.float64), np.broadcast_to(C, len(y)), q)
+    return rows.proved(*form(training), scale)

@@ -213,8 +213,8 @@ class KernelLift(Lift):
         own: Any = self.group
         return places(own)
 
-    def lend_scores(self, scores: Scores) -> None:
-        """Let the original problem know the scores of the equivalent one.
+    def lend_scores(self, scores: Scores) -> Scores:
+        """Let the original problem know the scores of the equivalent one: as its own.
 
         Equal rows have equal scores, but what a merged row is given to its rows rounds:
         a bound of that is added to those of the errors.
@@ -224,9 +224,9 @@ class KernelLift(Lift):
         lost = np.where(self._count > 1, gamma_n(4) + 2.0 * UNIT * self._count, 0.0)
         off = SLACK * float((lost * np.abs(c) * s).sum())
         problem: Any = self.problem
-        problem.scores = scores.of_equals(
-            problem.columns, own, self._coefficients(c), off * s
-        )
+        lent = scores.of_equals(problem.columns, own, self._coefficients(c), off * s)
+        problem.scores = lent
+        return lent
 
 
 def conditioned(problem: Problem) -> tuple[Problem, Lift]:

@@ -113,7 +113,7 @@ class HardProblem(Problem):
         other = soft.with_margins(q, 1.0 / C)
         other.view(soft.rows)
         if soft.couples:
-            other.scores = None  # type: ignore[attr-defined]
+            other.scores = other._answered = None  # type: ignore[attr-defined]
         return other
 
     @property

@@ -10,6 +10,7 @@ The dual point alpha has w = sum alpha_i y_i phi(x_i), so c = Y alpha, and with 
 b = sum c where it is penalized. Section 6 of the specification of IRWLS.
 """
 
+import contextlib
 import dataclasses
 import functools
 from typing import Any
@@ -26,6 +27,7 @@ from widemargin.numerics import rounding, twofold
 from widemargin.numerics.rounding import SLACK, Heavy, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.base import KINDS, Problem
+from widemargin.problems.constant import ConstantRows
 from widemargin.problems.intercept import best_intercept
 from widemargin.problems.scores import PARTS, Scores, Sums
 from widemargin.solution import Certificate, Step
@@ -97,6 +99,7 @@ class KernelProblem(Problem):
             whole = columns_of(rows, self.kernel, memory_limit, n_jobs)
             self.columns = whole.select(self.kept)
         self.scores: Scores | None = None
+        self._answered: Scores | None = None  # of an answer that is being made
 
     @property
     def order(self) -> int:
@@ -235,12 +238,25 @@ class KernelProblem(Problem):
 
         Those of a point whose scores are too rough for that; others are what they are.
         """
-        zero = self.zero_certificate
-        hidden = bounds.primal - bounds.rounding <= zero.primal
+        zero, least = self.zero_certificate, bounds.primal - bounds.rounding
+        hidden = least <= zero.primal
         if not hidden or bounds.relative_gap <= zero.relative_gap:
             return bounds
+        best = self.nothing
+        zero = best if least <= best.primal else zero
         primal, dual = min(bounds.primal, zero.primal), max(bounds.dual, zero.dual)
         return dataclasses.replace(bounds, primal=primal, dual=dual)
+
+    @property
+    def nothing(self) -> Certificate:
+        """The bounds that no function proves, with the best intercept there is.
+
+        No sum of alpha that is given, and no norm of losses, is looked at for that.
+        """
+        if self.mass is not None or self.norm is not None:
+            return self.zero_certificate
+        rows = self._rows_at(np.zeros(self.rows.shape[0]))
+        return rows.proved(self.pointwise, self.intercept, self.scale)[0]
 
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
@@ -367,7 +383,8 @@ class KernelProblem(Problem):
         have one by the error that its kept score has at most. Other rows have none. In
         small problems all scores are computed again, and none where the gap is above
         0.01 and hardly any of it is rounding. Where rounding decides whether the gap is
-        ``tol``: in twice the precision.
+        ``tol``: in twice the precision. Where a deadline has no time for that, what was
+        proved before stands.
         """
         state = self.dual_state(alpha)
         self.repair(state)
@@ -376,9 +393,11 @@ class KernelProblem(Problem):
         sums = scores.sums()
         bounds = self.prove(c, sums, b)
         if exact and bounds.hides(tol):
-            near = np.flatnonzero(self._matters(c, sums, b))
-            sums = sums.replaced(near, self._twofold(c, near))
-            bounds = self.prove(c, sums, b)
+            with contextlib.suppress(deadline.OutOfTime):
+                near = np.flatnonzero(self._matters(c, sums, b))
+                sums = sums.replaced(near, self._twofold(c, near))
+                bounds = self.prove(c, sums, b)
+        self._answered = None
         return self.gather(state), self.spread(c), b, self.or_zero(bounds)
 
     def scores_for(self, c: Vector, b: float, tol: float) -> tuple[Scores, float, bool]:
@@ -386,6 +405,7 @@ class KernelProblem(Problem):
         scores = self.scores
         if scores is None or not np.array_equal(scores.c, c):
             scores = self._scores_of(c)
+        self._answered = scores
         scores.settle()
         b = self.intercept_for(scores.values, c, b)
         exact = self.values(c, scores.values, b).is_within(max(COARSE, tol))
@@ -420,22 +440,48 @@ class KernelProblem(Problem):
         self.columns.bounded(rows, J, c[J])
         return len(rows) / m
 
-    def answer_at_hand(self) -> tuple[Vector, Vector, float, Certificate] | None:
-        """The current point of a run as an answer, with bounds by the scores it has.
+    @property
+    def scores_at_hand(self) -> Scores | None:
+        """The scores of an answer that had no time, or of the current point of a run.
 
-        They take no kernel values. None where the scores of some rows are left out.
+        None where the scores of some rows are left out, or not known.
         """
-        scores = self.scores
-        if scores is None or scores.current is not None:
-            return None
-        state = self.state(alpha=np.abs(scores.c))
-        self.repair(state)
-        if not np.array_equal(state.alpha, np.abs(scores.c)):
-            return None
-        c = scores.c.copy()
-        b = self.intercept_for(scores.values, c, 0.0)
-        bounds = self.or_zero(self.prove(c, scores.sums(), b))
+        for scores in (self._answered, self.scores):
+            if scores is None or scores.current is not None:
+                continue
+            if np.isfinite(scores.sums().errors).all():
+                return scores
+        return None
+
+    def answer_at_hand(
+        self, scores: Scores
+    ) -> tuple[Vector, Vector, float, Certificate]:
+        """The point of some scores as an answer, with the bounds that they prove.
+
+        These take vectors only, and no kernel value but the diagonal of a callable.
+        """
+        with deadline.without():
+            state = self.state(alpha=np.abs(scores.c))
+            self.repair(state)
+        c, sums = self.signs * state.alpha, scores.sums()
+        if not np.array_equal(c, scores.c):  # no value is above s_i s_j
+            s = self.columns.value_bounds.s
+            moved = SLACK * float((np.abs(c - scores.c) * s).sum())
+            sums = sums._replace(errors=sums.errors + moved * s)
+        b = self._intercept_at_hand(sums.values, c)
+        bounds = self.or_zero(self.prove(c, sums, b))
         return self.gather(state), self.spread(c), b, bounds
+
+    def _intercept_at_hand(self, f: Vector, c: Vector) -> float:
+        """The best b for scores f, without a sweep."""
+        if self.intercept != "free" or self.mass is not None or self.norm is not None:
+            return self.intercept_for(f, c, 0.0)
+        return self._rows_at(f).best_intercept(self.pointwise, 0.0)
+
+    def _rows_at(self, f: Vector) -> ConstantRows:
+        """The rows with the margins that scores f leave to a constant."""
+        weights = np.broadcast_to(self.weights, len(f))
+        return ConstantRows(self.signs, weights, self.margins - self.signs * f)
 
     def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""

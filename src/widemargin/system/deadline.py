@@ -87,12 +87,17 @@ def check(flops: float = 0.0) -> None:
 
     Also where a call of this many flops, which cannot be interrupted, would end late.
     """
+    if not allows(flops):
+        raise OutOfTime
+
+
+def allows(flops: float = 0.0) -> bool:
+    """Whether a call of this many flops would not end late."""
     deadline = _DEADLINE.get()
     if deadline is None:
-        return
+        return True
     left = deadline.left
-    if left <= 0.0 or (flops and flops / SPEED > left + LATE):
-        raise OutOfTime
+    return not (left <= 0.0 or (flops and flops / SPEED > left + LATE))
 
 
 def passed(share: float = 1.0) -> bool:

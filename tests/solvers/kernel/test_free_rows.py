@@ -167,3 +167,14 @@ def test_the_batch_leaves_many_free_rows_to_one_factor():
     assert free > 4096
     assert fitted.solution_.solver == "irwls"
     assert fitted.solution_.trace[-1].details["inner_steps"] == 0
+
+
+def test_no_factor_is_begun_that_has_no_time(used, monkeypatch):
+    """The run ended there, at once, though working sets had time."""
+    monkeypatch.setattr("widemargin.system.deadline.SPEED", 1e-3)
+    begun = solve(made("classes", "hinge", "free"), SETS, max_iter=9)
+    solution = solve(
+        made("classes", "hinge", "free"), SETS, tol=1e-6, start=begun, time_limit=1e6
+    )
+    assert not used[1]
+    assert solution.status == "solved"

@@ -356,11 +356,11 @@ class Best(BestSoFar):
         """The best model, which the steps found better than zero, with no bounds.
 
         Of a kernel problem with its dual variables, which say the same, and the bounds
-        of no function, if the steps have found its objective below that.
+        of the best constant, if the steps have found its objective below that.
         """
         problem, (w, b) = self._problem, self.model()
         if isinstance(problem, KernelProblem):
-            bounds = problem.zero_certificate
+            bounds = problem.nothing
             if self.primal > bounds.primal:
                 return self.zero()
             state = problem.dual_state(self._lift.alpha_up(self.alpha()))
@@ -371,16 +371,17 @@ class Best(BestSoFar):
         return Answer(problem.zeros(), w, b, bounds)
 
     def at_hand(self) -> Answer | None:
-        """What the scores of a kernel problem say of the current point."""
-        if not isinstance(self._problem, KernelProblem):
+        """What the scores of a kernel problem say of their point."""
+        problem, core = self._problem, self.core
+        if not (isinstance(problem, KernelProblem) and isinstance(core, KernelProblem)):
             return None
-        scores = getattr(self.core, "scores", None)
-        if isinstance(self._lift, KernelLift) and scores is not None:
-            if scores.current is not None:
-                return None
-            self._lift.lend_scores(scores)
-        found = self._problem.answer_at_hand()
-        return found and Answer(*found, rho=self._problem.proved_rho)
+        scores = core.scores_at_hand
+        if scores is None:
+            return None
+        if isinstance(self._lift, KernelLift):
+            scores = self._lift.lend_scores(scores)
+        found = problem.answer_at_hand(scores)
+        return Answer(*found, rho=problem.proved_rho)
 
     def at_bound(self, alpha: Vector) -> int | None:
         """How many dual variables are at C; the squared hinge has no such bound."""

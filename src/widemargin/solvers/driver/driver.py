@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from widemargin.data.distributed import ClusterLostError
 from widemargin.numerics.rounding import at_zero
 from widemargin.solution import Certificate, Solution, Status, Step, Trace
-from widemargin.solvers.driver.advice import ROUGH, Ending
+from widemargin.solvers.driver.advice import FAR, ROUGH, Ending
 from widemargin.solvers.driver.best import Answer, Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
 from widemargin.solvers.driver.contract import (
@@ -380,15 +380,26 @@ class _Driver:
         except OutOfTime:
             if self._deadline is None:  # another one's
                 raise
-            found = self._kept, self._accepted, self._at_hand()
-            known = [one for one in found if one is not None]
-            if self.best.is_model:  # where no other proves more
-                known.insert(0, self.best.unproved())
-            if known[1:] or not known:
-                known.append(self.best.zero())
-            gaps = [one.certificate.relative_gap for one in known]
-            best: Answer = known[int(np.argmin(gaps))]
-            return best
+            return self._best_known()
+
+    def _best_known(self) -> Answer:
+        """The answer that proves most, or the best point where none proves enough."""
+        found = self._kept, self._accepted, self._at_hand()
+        known = [one for one in found if one is not None]
+        if self.best.is_model:
+            unproved: Answer = self.best.unproved()
+            if unproved.certificate.relative_gap < np.inf:
+                known = [one for one in known if self._is_worth(one)]
+            known.insert(0, unproved)  # the first one where no other proves more
+        if known[1:] or not known:
+            known.append(self.best.zero())
+        gaps = [one.certificate.relative_gap for one in known]
+        return known[int(np.argmin(gaps))]
+
+    def _is_worth(self, answer: Answer) -> bool:
+        """Whether an answer is proved to be good, or no worse than the best point."""
+        bounds = answer.certificate
+        return bounds.relative_gap < FAR or bool(bounds.primal <= self.best.primal)
 
     def _at_hand(self) -> Answer | None:
         """The current point, if no work that has to end now is needed for it."""

@@ -26,6 +26,7 @@ from widemargin.solvers.kernel.pairs_first import PairsFirst
 from widemargin.solvers.kernel.reweighted import balanced
 from widemargin.solvers.kernel.selection import MOST_SIZE
 from widemargin.solvers.kernel.working_set import WorkingSet
+from widemargin.system import deadline
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -39,6 +40,8 @@ NEAR, FAR = 0.1, _core.FAR_OFF
 OF_VISIT = _core.OF_VISIT
 # Free rows at most: a factor of 8,192 takes 0.5 GB, and 4 s on one core.
 MOST_FREE = _core.MANY_FREE
+# Flops that take as long as an entry of the matrix.
+OF_ENTRY = 250.0
 # Columns that border the matrix at most: these take a quarter of the time of a factor.
 MOST_BORDERING = 200
 # Steps with one factor. A run may try so often, each time with a so much smaller gap.
@@ -93,6 +96,8 @@ class FreeRows:
         most = min(MOST_FREE, columns.block_rows * np.sqrt(columns.dtype.itemsize / 8))
         if not (columns.kernel.is_psd and MOST_SIZE < free <= most):
             return False
+        if not deadline.allows(free**3 / 3.0 + OF_ENTRY * free**2):
+            return False  # working sets have something to show by then
         # Gaps fall by a factor each.
         to_come = self._pairs.visits * math.log(gap / self._tol) / -math.log(gap)
         return self._is_begun or bool(free**3 / 3.0 <= OF_VISIT * to_come)
