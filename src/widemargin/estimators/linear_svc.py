@@ -106,7 +106,8 @@ class LinearSVC(Classifier):
         not in memory: ``rows.take(clf.support_)`` reads them, or some of them.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1 or c, n_sv), y_i alpha_i; of pairs (c - 1, n_sv) as of `SVC`
-    n_iter_ : int, iterations of the longest binary problem
+    n_iter_ : int, iterations of the longest binary problem, with a
+        checkpoint those of all its runs
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the

@@ -174,7 +174,8 @@ class SVC(ProbabilityMixin):
     calibrator_ : Calibration, with probability=True only; `model_` has it, too
     kernel_ : Kernel, with gamma as a number
     gamma_ : float, gamma of this kernel
-    n_iter_ : int32 ndarray, iterations of each binary problem
+    n_iter_ : int32 ndarray, iterations of each binary problem, with a
+        checkpoint those of all its runs
     seconds_ : float, time of the whole fit, without callbacks
     dual_gap_ : float, the largest certified relative gap of the binary problems
     status_ : str, "interrupted" after Ctrl-C, else the status of the problem with the

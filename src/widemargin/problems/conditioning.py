@@ -4,6 +4,7 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import zlib
 from collections.abc import Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -83,6 +84,15 @@ class Lift:
     shift: float = 0.0
     group: NDArray[np.int64] | None = None
     whole: Vector | None = None
+
+    @property
+    def checksum(self) -> int:
+        """What tells it from others, with the equivalent problem known."""
+        found = zlib.crc32(repr((self.unit, self.shift)).encode())
+        for vector in (self.center, self.group, self.problem.C):
+            if isinstance(vector, np.ndarray):
+                found = zlib.crc32(vector.tobytes(), found)
+        return found
 
     def up(self, v: Vector) -> Vector:
         """V of the original problem."""

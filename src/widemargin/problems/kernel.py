@@ -162,10 +162,26 @@ class KernelProblem(Problem):
 
     # -- objectives --------------------------------------------------------------------
 
-    def expand(self, c: Vector) -> "Scores":
-        """Scores K c that follow c; the problem knows them from then on."""
-        self.scores = Scores(self.columns, c)
+    def expand(self, c: Vector, values: Vector | None = None) -> "Scores":
+        """Scores K c that follow c; the problem knows them from then on.
+
+        ``values``: what `known_scores` said of c in another run, which saves making
+        them.
+        """
+        if values is None:
+            self.scores = Scores(self.columns, c)
+        else:
+            self.scores = Scores.known(self.columns, c, values)
         return self.scores
+
+    def known_scores(self, c: Vector) -> Vector | None:
+        """The scores of c, if a run has them now; NaN for rows that it leaves out."""
+        scores = self.scores
+        if scores is None or not np.array_equal(scores.c, c):
+            return None
+        if scores.current is None:
+            return scores.values
+        return np.where(scores.current, scores.values, np.nan)
 
     def values(self, c: Vector, f: Vector, b: float) -> Certificate:
         """P and D of (c, b) and alpha = Y c by the scores f = K c: no proof yet."""

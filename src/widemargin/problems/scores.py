@@ -114,6 +114,20 @@ class Scores:
             self.add(J, c[J])
             self.c[:] = c  # to the bit
 
+    @classmethod
+    def known(cls, columns: Columns, c: Vector, values: Vector) -> "Scores":
+        """Scores of c that another run had, NaN where it left rows out: no proof."""
+        scores, J = cls(columns, np.zeros(len(c))), np.flatnonzero(c)
+        scores.values[:] = values
+        rows = np.flatnonzero(np.isnan(values))
+        if rows.size and J.size:
+            some = np.zeros(padded(len(rows)))
+            columns.focus(rows)
+            columns.add(J, c[J], some)
+            scores.values[rows] = some[: len(rows)]
+        scores.forget(c)
+        return scores
+
     def add(
         self,
         J: NDArray[np.intp],
@@ -266,7 +280,7 @@ class Scores:
         return np.asarray(gamma_n(2) * np.abs(self.values) + lost * s)
 
     def forget(self, c: Vector) -> None:
-        """Have other coefficients, and know nothing of their scores yet."""
+        """Have other coefficients, of whose scores nothing is proved yet."""
         self.c[:] = c
         self._begin(np.full(len(c), np.inf))
         self.version += 1

@@ -22,6 +22,7 @@ from widemargin.solvers import (
     CoordinateDescent,
     InteriorPoint,
 )
+from widemargin.solvers.driver import limits
 
 RUNS = {
     "interior_point": (InteriorPoint(), "hinge", "free"),
@@ -310,3 +311,111 @@ def test_a_place_that_cannot_be_written_to_is_refused_at_once(tmp_path):
     X, y = PROBLEMS["breast_cancer"]()
     with pytest.raises(FileNotFoundError, match="no such folder"):
         solve(Problem(X, y), checkpoint=tmp_path / "no" / "a")
+
+
+def without_time(problem, monkeypatch, **options):
+    """A run that has no time, not even for a certificate."""
+    with monkeypatch.context() as patch:
+        patch.setattr(limits, "GRACE", 0.0)
+        return solve(problem, time_limit=1e-9, **options)
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", 0.01)])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_run_that_has_no_time_ends_with_the_answer_of_its_file(
+    kernel, loss, tmp_path, monkeypatch
+):
+    """It was a constant, or zero."""
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    solver = ActiveSet() if loss == "squared_hinge" else InteriorPoint()
+    solver = IRWLS(working_set=32) if kernel else solver
+    options = {"tol": 1e-12, "checkpoint": path}
+
+    def problem():
+        return Problem(X, y, 1.0, loss, kernel=kernel)
+
+    most = 9 if isinstance(solver, InteriorPoint) else 6
+    first = solve(problem(), solver, max_iter=most, **options)
+    assert path.exists()
+    assert 0.0 < first.certificate.relative_gap < 1.0
+    for _ in range(2):
+        late = without_time(problem(), monkeypatch, solver=solver, **options)
+        assert late.status == "time_limit"
+        assert late.certificate == first.certificate
+        assert (late.b, late.rho) == (first.b, first.rho)
+        assert np.array_equal(late.alpha, first.alpha)
+        assert np.array_equal(late.w, first.w)
+        assert late.trace[-1].iteration == first.trace[-1].iteration
+        assert f"iterations {first.trace[-1].iteration}" in str(late)
+
+
+def test_the_answer_of_other_rows_that_are_merged_alike_is_not_taken(
+    tmp_path, monkeypatch
+):
+    """What a solver gets is the same problem, of rows in another order."""
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    options = {"solver": IRWLS(working_set=32), "tol": 1e-12, "checkpoint": path}
+
+    def problem(X, y):
+        return Problem(X, y, 1.0, kernel=Kernel("rbf", 0.01))
+
+    solve(problem(np.repeat(X, 2, axis=0), np.repeat(y, 2)), max_iter=6, **options)
+    X, y = np.tile(X, (2, 1)), np.tile(y, 2)
+    late = without_time(problem(X, y), monkeypatch, **options)
+    assert "(resumed at iteration 6)" in late.reason
+    assert late.certificate.relative_gap == 1.0
+    proved = problem(X, y).certify(late.alpha, late.w, late.b)
+    assert proved.primal < late.certificate.primal
+
+
+def test_a_run_with_a_kernel_goes_on_with_its_scores(tmp_path):
+    """It made them again, twice, before its first step."""
+    path = tmp_path / "a.checkpoint"
+    X, y = PROBLEMS["breast_cancer"]()
+    options = {"solver": IRWLS(working_set=32), "tol": 1e-6, "checkpoint": path}
+    kernel = Kernel("rbf", 0.01)
+    first = solve(Problem(X, y, kernel=kernel), max_iter=6, **options)
+    again = solve(Problem(X, y, kernel=kernel), **options)
+    assert again.trace[0].details["evaluations"] == 0.0
+    assert again.trace[0].best_gap <= first.trace[-1].best_gap * (1.0 + 1e-9)
+    assert again.status == "solved"
+
+
+def test_scores_that_are_known_prove_nothing_and_lack_no_row():
+    X, y = PROBLEMS["breast_cancer"]()
+    problem = Problem(X, y, kernel=Kernel("rbf", 0.01))
+    c = problem.signs * (np.arange(len(y)) % 3 == 0)
+    c[y > 0] *= np.sum(c < 0) / np.sum(c > 0)
+    values = problem.expand(c).values.copy()
+    scores = problem.expand(c, np.where(np.arange(len(y)) % 2, values, np.nan))
+    assert np.allclose(scores.values, values, rtol=1e-5)
+    assert np.isinf(scores.sums().errors).all()
+    assert problem.scores_at_hand is None
+    with np.errstate(invalid="ignore"):  # as in the driver: 0 times infinity
+        proved = problem.answer(np.abs(c), np.append(c, 0.0), 1e-6)
+    assert proved[3].primal == pytest.approx(problem.primal(c, proved[2]), rel=1e-9)
+
+
+def test_runs_that_end_within_a_step_get_on(tmp_path, monkeypatch):
+    """They began again where the first one had."""
+    X, y = PROBLEMS["breast_cancer"]()
+    kernel, solver = Kernel("rbf", 0.01), IRWLS(working_set=32)
+    iterate = IRWLS.iterate
+
+    def pressed(self, *given):
+        """Ctrl-C comes in the third step."""
+        yield from itertools.islice(iterate(self, *given), 3)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(IRWLS, "iterate", pressed)
+    path, gaps, last = tmp_path / "a.checkpoint", [], 0
+    for _ in range(3):
+        problem = Problem(X, y, 1.0, kernel=kernel)
+        found = solve(problem, solver, tol=1e-12, checkpoint=path)
+        gaps.append(found.trace[-1].best_gap)
+        assert found.trace[-1].iteration == last + 2
+        last += 2
+    assert gaps == sorted(gaps, reverse=True)
+    assert len(set(gaps)) == 3

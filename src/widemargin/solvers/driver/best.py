@@ -121,6 +121,10 @@ class BestSoFar(ABC):
         """
         return None
 
+    def row_vectors(self, v: Any) -> dict[str, Vector]:
+        """What a run goes on from beside a point v, for checkpoints."""
+        return {}
+
     def no_worse(self, answer: Answer, tol: float) -> Answer:
         """An answer that proves no less than zero does, if that is known of it."""
         return answer
@@ -256,6 +260,30 @@ class Best(BestSoFar):
             self.core.repair(state)
             bounds = self.core.bounds(state, start.v)
             self.offer(start.v, state, bounds.primal, bounds.dual)
+
+    def restore(self, saved: Any) -> None:
+        """Be what another run has saved: `Saved`; vectors only, no read of the data.
+
+        The bounds are estimates of that run, as those of steps are.
+        """
+        self.v, self.source = saved.best_v, saved.source
+        self.primal, self.dual = saved.bounds
+        self._least_gap = self.primal - self.dual
+        if saved.best_alpha is not None:
+            self._copy(self.core.dual_state(saved.best_alpha))
+
+    def row_vectors(self, v: Vector) -> dict[str, Vector]:
+        """What is known at a point beside it, and takes long to make again."""
+        core = self.core
+        if not isinstance(core, KernelProblem):
+            return {}
+        scores = core.known_scores(v[: core.rows.shape[0]])
+        return {} if scores is None else {"scores": scores}
+
+    @property
+    def way_back(self) -> int:
+        """What tells the way from the core to the problem from others."""
+        return self._lift.checksum
 
     def relieved(self) -> Start:
         """The best point for another solver, whose merit shall be its own."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 import zipfile
 import zlib
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from widemargin.data.fingerprint import fingerprint
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
-from widemargin.solution import Step
+from widemargin.solution import Certificate, Step
+from widemargin.solvers.driver.best import Answer
 from widemargin.system import deadline
 from widemargin.system.files import check_outputs, open_regular, replacing
 
@@ -31,7 +33,7 @@ _DAMAGE = (
     NotImplementedError,
     EOFError,
 )
-_FACTS = "checkpoint.json"
+_FACTS, _ANSWER = "checkpoint.json", "answer"
 _FINGERPRINT = "fingerprint of X"
 # Of what a solver gets only C over this size is left.
 _SIZE = "size of the margins q"
@@ -61,8 +63,9 @@ class Checkpoint:  # numpydoc ignore=PR02
     -----
     A file is never half written: it is written beside its place and renamed. It holds v
     and the row vectors that the solver goes on from: 8 bytes a row for each (interior
-    point 5, augmented Lagrangian 2, active set none). Saving takes one row vector at a
-    time in memory.
+    point 5, augmented Lagrangian 2, active set none, IRWLS 1). And the last answer that
+    was proved, 8 bytes a row or, with a kernel, 16: a run that has no time for a better
+    one ends with it. Saving takes one row vector at a time in memory.
     """
 
     path: str | os.PathLike[str]
@@ -117,6 +120,9 @@ class Saved:
     source, best_alpha : ndarray; one of them is None
     vectors : dict of row vectors of the solver
     numbers : dict of its numbers, the details of its last step
+    bounds : pair of floats, of best_v and its dual point as the run estimated them, or
+        None where a file of before has none
+    answer : Answer or None, the last one that was proved
     """
 
     turn: int
@@ -128,6 +134,8 @@ class Saved:
     best_alpha: Vector | None
     vectors: dict[str, Vector]
     numbers: dict[str, float]
+    bounds: tuple[float, float] | None = None
+    answer: Answer | None = None
 
 
 class Saver:
@@ -139,12 +147,16 @@ class Saver:
     problem : Problem, or another kind, in the coordinates of the solver
         Its ``facts`` tell it from others, with a fingerprint of its rows. One sweep.
     given : the same, in the coordinates of the user
+    way_back : int, what tells the way from the one to the other from others
     """
 
-    def __init__(self, checkpoint: Checkpoint, problem: Any, given: Any) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, problem: Any, given: Any, way_back: int
+    ) -> None:
         check_outputs([checkpoint.path], [])  # now, and not after an hour
         self.checkpoint, self._problem, self._given = checkpoint, problem, given
         self._facts: dict[str, Any] = {}
+        self._way_back = way_back
         self._last = time.monotonic()
 
     @property
@@ -158,9 +170,12 @@ class Saver:
         step: Step,
         v: Vector,
         state: RowState | None,
-        best: Any,
+        known: tuple[Any, Answer | None],
     ) -> None:
-        """Write the file anew."""
+        """Write the file anew; ``known``: the best point, and a proved answer."""
+        best, answer = known
+        vectors = {name: getattr(state, name) for name in step.vectors}
+        vectors |= best.row_vectors(v)
         facts = {
             "version": _VERSION,
             "problem": self._facts,
@@ -168,7 +183,8 @@ class Saver:
             "solver": turn[1],
             "iteration": step.iteration,
             "numbers": step.details,
-            "vectors": list(step.vectors),
+            "vectors": list(vectors),
+            "bounds": [best.primal, best.dual],
         }
         with (
             replacing(self.checkpoint.path) as file,
@@ -181,9 +197,56 @@ class Saver:
                 _write(archive, "source", best.source)
             else:
                 _write(archive, "best_alpha", best.alpha())
-            for name in step.vectors:
-                _write(archive, f"vectors/{name}", getattr(state, name))
+            for name, vector in vectors.items():
+                _write(archive, f"vectors/{name}", vector)
+            if answer is not None:
+                self._write_answer(archive, answer)
         self._last = time.monotonic()
+
+    def keep(self, answer: Answer) -> None:
+        """Add an answer to the file, if there is one."""
+        path = self.checkpoint.path
+        if not os.path.exists(path):
+            return
+        with (
+            zipfile.ZipFile(path) as before,
+            replacing(path) as file,
+            zipfile.ZipFile(file, "w") as archive,
+        ):
+            for name in before.namelist():
+                if name.startswith(_ANSWER):
+                    continue
+                with before.open(name) as source, _opened(archive, name) as target:
+                    shutil.copyfileobj(source, target)
+            self._write_answer(archive, answer)
+
+    def _write_answer(self, archive: zipfile.ZipFile, answer: Answer) -> None:
+        """Write an answer whose row vectors are here."""
+        if not isinstance(answer.alpha, np.ndarray):
+            return
+        bounds = answer.certificate
+        facts = {
+            "way back": self._way_back,
+            "b": answer.b,
+            "rho": answer.rho,
+            "bounds": [bounds.primal, bounds.dual, bounds.scale, bounds.rounding],
+        }
+        archive.writestr(f"{_ANSWER}.json", json.dumps(facts))
+        _write(archive, f"{_ANSWER}/alpha", answer.alpha)
+        _write(archive, f"{_ANSWER}/w", answer.w)
+
+    def _answer(self, archive: zipfile.ZipFile) -> Answer | None:
+        """The answer in a file, if it is of this very problem, and not of its core."""
+        if f"{_ANSWER}.json" not in archive.namelist():
+            return None
+        facts = json.loads(archive.read(f"{_ANSWER}.json"))
+        if facts["way back"] != self._way_back:
+            return None
+        alpha, w = (_read(archive, f"{_ANSWER}/{name}") for name in ("alpha", "w"))
+        if len(alpha) != self._given.shape[0]:
+            return None
+        bounds = Certificate(*map(float, facts["bounds"]))
+        return Answer(alpha, w, float(facts["b"]), bounds, float(facts["rho"]))
 
     def load(self) -> Saved | None:
         """What the file holds; None where there is none. Comes before `save`.
@@ -206,7 +269,7 @@ class Saver:
                 with zipfile.ZipFile(file) as archive:
                     facts = json.loads(archive.read(_FACTS))
                     found = facts["version"], facts.get("problem", {})
-                    saved = _saved(archive, facts) if found[0] == _VERSION else None
+                    saved = self._saved(archive, facts)
             except _DAMAGE as error:
                 raise ValueError(
                     f"{path}: expected a checkpoint, found something else or damage "
@@ -214,6 +277,12 @@ class Saver:
                 ) from None
         self._check(path, *found)
         return saved
+
+    def _saved(self, archive: zipfile.ZipFile, facts: dict[str, Any]) -> Saved | None:
+        """What an archive of our version holds."""
+        if facts["version"] != _VERSION:
+            return None
+        return _saved(archive, facts, self._answer(archive))
 
     def _check(self, path: str, version: Any, facts: dict[str, Any]) -> None:
         """Refuse the checkpoint of another problem."""
@@ -245,16 +314,27 @@ def _size_of_margins(problem: Any) -> dict[str, float]:
 
 def _write(archive: zipfile.ZipFile, name: str, array: Any) -> None:
     array = np.asarray(array)  # one that lies beside its rows is fetched
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+    with _opened(archive, f"{name}.npy") as file:
         np.lib.format.write_array(file, array, allow_pickle=False)
 
 
-def _saved(archive: zipfile.ZipFile, facts: dict[str, Any]) -> Saved:
-    def read(name: str) -> Vector:
-        with archive.open(f"{name}.npy") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-        return np.asarray(array, dtype=np.float64)
+def _opened(archive: zipfile.ZipFile, name: str) -> Any:
+    return archive.open(name, "w", force_zip64=True)
 
+
+def _read(archive: zipfile.ZipFile, name: str) -> Vector:
+    with archive.open(f"{name}.npy") as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+    return np.asarray(array, dtype=np.float64)
+
+
+def _saved(
+    archive: zipfile.ZipFile, facts: dict[str, Any], answer: Answer | None
+) -> Saved:
+    def read(name: str) -> Vector:
+        return _read(archive, name)
+
+    bounds = facts.get("bounds")
     has_source = "source.npy" in archive.namelist()
     return Saved(
         int(facts["turn"]),
@@ -266,4 +346,6 @@ def _saved(archive: zipfile.ZipFile, facts: dict[str, Any]) -> Saved:
         None if has_source else read("best_alpha"),
         {name: read(f"vectors/{name}") for name in facts["vectors"]},
         {name: float(number) for name, number in facts["numbers"].items()},
+        None if bounds is None else (float(bounds[0]), float(bounds[1])),
+        answer,
     )

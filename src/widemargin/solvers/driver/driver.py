@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from widemargin.data.distributed import ClusterLostError
 from widemargin.numerics.rounding import at_zero
-from widemargin.solution import Certificate, Solution, Status, Step, Trace
+from widemargin.solution import (
+    UNPROVED,
+    Certificate,
+    Solution,
+    Status,
+    Step,
+    Trace,
+)
 from widemargin.solvers.driver.advice import FAR, ROUGH, Ending
 from widemargin.solvers.driver.best import Answer, Best
 from widemargin.solvers.driver.checkpoint import Saved, Saver
@@ -27,7 +34,7 @@ from widemargin.solvers.driver.contract import (
     Start,
 )
 from widemargin.solvers.driver.limits import Limits
-from widemargin.system.deadline import GRACE, OutOfTime, until
+from widemargin.system.deadline import GRACE, OutOfTime, until, without
 from widemargin.system.threads import ONE_BLAS_THREAD
 
 Vector = NDArray[np.float64]
@@ -84,7 +91,10 @@ class _Driver:
         self._started = False
         self._broken = False
         saved = limits.checkpoint
-        self._saver = None if saved is None else Saver(saved, self.core, problem)
+        self._saver = None
+        if saved is not None:
+            way_back = getattr(self.best, "way_back", 0)
+            self._saver = Saver(saved, self.core, problem, way_back)
         self._turn = 0  # which reserve is at work; 0: the solver that was chosen
         self._before = 0  # iterations of the solvers before this one
         # Merit and iteration of the last clear improvement.
@@ -229,9 +239,24 @@ class _Driver:
         """Write the file, of vectors that the solver of a name goes on from."""
         self._written = step.iteration
         try:
-            saver.save((self._turn, by), step, v, state, self.best)
+            known = self.best, self._accepted
+            saver.save((self._turn, by), step, v, state, known)
         except OSError as error:  # a long run shall not end for that
-            warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
+            self._warn(error)
+
+    @staticmethod
+    def _warn(error: OSError) -> None:
+        warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=3)
+
+    def _save_answer(self, answer: Answer) -> None:
+        """Keep an answer in the file, for a run that has no time for a better one."""
+        saver, gap = self._saver, answer.certificate.relative_gap
+        if saver is None or not (isinstance(self.best, Best) and gap < UNPROVED):
+            return
+        try:
+            saver.keep(answer)
+        except OSError as error:
+            self._warn(error)
 
     def _resume(self, saved: Saved) -> Start:
         """Take up what another run has saved: where to go on."""
@@ -240,13 +265,21 @@ class _Driver:
         self._before = saved.iteration
         self._progress = (np.inf, self._before)
         self.reason += f" (resumed at iteration {saved.iteration:,})"
-        alpha = saved.best_alpha
-        if alpha is None:
-            source = np.zeros_like(saved.v) if saved.source is None else saved.source
-            alpha = self.core.gather(self.core.slopes(source)[0])
-        self.best.take(Start(saved.best_v, alpha))
+        alpha: Any = saved.best_alpha
+        if saved.bounds is not None and isinstance(self.best, Best):
+            with without():  # vectors only: the point is kept whatever the time
+                self.best.restore(saved)
+            self._accepted = saved.answer
+            alpha = alpha if alpha is not None else self.best.alpha
+        else:
+            if alpha is None:
+                source = np.zeros_like(saved.v)
+                source = source if saved.source is None else saved.source
+                alpha = self.core.gather(self.core.slopes(source)[0])
+            self.best.take(Start(saved.best_v, alpha))
         if saved.solver != self.solver.name:  # another one's vectors are not its own
-            return Start(saved.best_v, alpha)
+            vectors = saved.vectors if self.core.couples else {}  # but scores are
+            return Start(saved.best_v, alpha, vectors, saved.numbers if vectors else {})
         return Start(saved.v, alpha, saved.vectors, saved.numbers)
 
     def _take_turn(self) -> None:
@@ -331,7 +364,7 @@ class _Driver:
     def _record_zero(self) -> None:
         """A trace for the answer zero, which needs no iteration."""
         m = self.core.rows.shape[0]
-        zero = Step(0, self.best.primal, self.best.dual, 0.0, active=m)
+        zero = Step(self._before, self.best.primal, self.best.dual, 0.0, active=m)
         zero.best_primal, zero.best_dual = zero.primal, zero.dual
         zero.seconds = self.seconds()
         self.trace.append(zero)
@@ -422,6 +455,8 @@ class _Driver:
         if answer is None or not answer.certificate.relative_gap <= tol:
             answer = _better(self._last_answer(status), answer)
         gap, ended = answer.certificate.relative_gap, status
+        if status is not Status.SOLVED:
+            self._save_answer(answer)
         if gap <= tol and status is not Status.INTERRUPTED:
             status = Status.SOLVED
         elif gap <= min(self.solver.almost * tol, ROUGH) and status in _OWN_ENDS:

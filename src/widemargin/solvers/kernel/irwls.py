@@ -210,7 +210,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
-        precision, failures = Precision(run), 0
+        precision, failures = Precision(run, _last_violation(start)), 0
         low_rank = free_rows = None
         if isinstance(inner, PairsFirst):
             low_rank = LowRank(run, inner, tol)
@@ -249,6 +249,13 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
                 return
 
 
+def _last_violation(start: Start | None) -> float:
+    """Where a run ended whose scores are known; infinity where they are new."""
+    if start is None or "scores" not in start.vectors:
+        return np.inf
+    return start.numbers.get("violation", np.inf)
+
+
 def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     """Where to start: zero, or a start along its best multiple.
 
@@ -256,8 +263,10 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     """
     state = problem.dual_state(0.0 if start is None else start.alpha)
     problem.repair(state)
-    c = problem.signs * state.alpha
-    scores = problem.expand(c)
+    c, known = problem.signs * state.alpha, None
+    if start is not None and np.array_equal(start.v[: len(c)], c):
+        known = start.vectors.get("scores")
+    scores = problem.expand(c, known)
     if not c.any() or problem.mass is not None:
         return scores
     curved = float((c * scores.values).sum()) + 2.0 * problem.squares(np.abs(c))

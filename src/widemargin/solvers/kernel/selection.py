@@ -125,12 +125,20 @@ class Choice:
 
 
 class Precision:
-    """Computes scores anew when it is time to, and goes over to float64."""
+    """Computes scores anew when it is time to, and goes over to float64.
 
-    def __init__(self, run: WorkingSet) -> None:
+    Parameters
+    ----------
+    run : WorkingSet
+    violation : float
+        That the last refresh showed, or where a run with these scores ended: one that
+        goes on has little time, perhaps, and has some for steps.
+    """
+
+    def __init__(self, run: WorkingSet, violation: float = np.inf) -> None:
         self._run = run
         self._seen = self._age = 0
-        self._violation = np.inf  # that the last refresh showed
+        self._violation = violation
 
     def look(self) -> Violations:
         """The violations, by scores that are exact enough."""
