@@ -42,12 +42,12 @@ bool newton_batch(const Rows& X, const Matrix<const double>& y, const Matrix<con
                   bool squared, int intercept, double tol, std::int64_t most, std::size_t threads,
                   const nb::callable& stop, const Matrix<double>& alpha, const Matrix<double>& v,
                   const Array<std::int64_t>& steps, int simd,
-                  const std::optional<Matrix<const double>>& q, double digits) {
+                  const std::optional<Matrix<const double>>& q, double digits, std::int64_t few) {
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
   const auto solve = [&](const auto& rows, std::size_t m) {
     const auto all = linear_problems(rows, m, y, C, squared, intercept, alpha, v, steps, q);
     return is_interrupted(stop, [&](const auto& ask) {
-      widemargin::newton_batch(code, all, {tol, most, threads, ask}, digits, span(steps));
+      widemargin::newton_batch(code, all, {tol, most, threads, ask}, digits, few, span(steps));
     });
   };
   if constexpr (std::is_same_v<Rows, widemargin::Csr>) {
@@ -75,14 +75,14 @@ bool descent_batch(const widemargin::Csr& X, const Matrix<const double>& y,
 }  // namespace
 
 void bind_linear(nb::module_& m) {
-  const auto bind = [&m](const char* name, auto function, auto last) {
+  const auto bind = [&m](const char* name, auto function, auto... last) {
     m.def(name, function, "X"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "squared"_a,
           "intercept"_a, "tol"_a, "most"_a, "threads"_a, "stop"_a, "alpha"_a.noconvert(),
           "v"_a.noconvert(), "steps"_a.noconvert(), "simd"_a = -1, "q"_a.noconvert() = nb::none(),
-          last);
+          last...);
   };
   const auto digits = "digits"_a = std::numeric_limits<double>::infinity();
-  bind("newton_batch", &newton_batch<Matrix<const double>>, digits);
-  bind("newton_batch", &newton_batch<widemargin::Csr>, digits);
+  bind("newton_batch", &newton_batch<Matrix<const double>>, digits, "few"_a = 0);
+  bind("newton_batch", &newton_batch<widemargin::Csr>, digits, "few"_a = 0);
   bind("descent_batch", &descent_batch, "seed"_a = 0);
 }

@@ -32,6 +32,9 @@ constexpr int kFurther = 40;
 // (3,000 rows of ten ones, C = 100: 26 ms, where `active_set` takes 120 and 1,000 steps are too
 // few.)
 constexpr double kForcing = 0.1, kMostEntries = 2e8;
+// Where fewer rows than this share of the columns have a loss, each of these is another direction
+// in which Newton's steps go astray: 20 to 190 of them, where others take 3 to 10.
+constexpr double kFewRows = 0.85;
 // Pivots are at least this share of the diagonal.
 constexpr double kPivot = 1e-15;
 
@@ -118,8 +121,9 @@ class Newton {
     }
   }
 
-  // Steps until the gap is small enough; how many.
-  std::int64_t run(const LinearLimits& limits, double digits, Crew& crew, bool is_caller) {
+  // Steps until the gap is small enough, or those of `few` if few rows have a loss then; how many.
+  std::int64_t run(const LinearLimits& limits, double digits, std::int64_t few, Crew& crew,
+                   bool is_caller) {
     evaluate(there_, true);
     std::swap(here_, there_);
     std::int64_t steps = 0;
@@ -131,7 +135,7 @@ class Newton {
         renew();
       else
         step();
-      if (!std::isfinite(here_.primal)) break;
+      if (!std::isfinite(here_.primal) || (few > 0 && steps >= few && has_few_rows())) break;
     }
     return steps;
   }
@@ -146,6 +150,11 @@ class Newton {
 
  private:
   bool is_good(double tol) const { return here_.gap() <= kShare * tol * std::abs(here_.primal); }
+
+  bool has_few_rows() const {
+    const auto rows = std::ranges::count_if(here_.alpha, [](double a) { return a > 0; });
+    return static_cast<double>(rows) < kFewRows * static_cast<double>(k_);
+  }
 
   bool is_settled() const {
     if (since_ >= kMostSteps) return true;
@@ -397,12 +406,13 @@ namespace {
 
 template <class Rows, class Problems>
 void run(const Compiled& code, const Problems& problems, const Rows& X, const Numbers& whole,
-         const LinearLimits& limits, double digits, std::span<std::int64_t> steps) {
+         const LinearLimits& limits, double digits, std::int64_t few,
+         std::span<std::int64_t> steps) {
   const std::size_t k = problems.order(), places = problems.copies() * problems.m;
   Crew crew(limits.threads, limits.stop);
   crew.run(problems.size(), [&](std::size_t t, bool is_caller) {
     Newton<Rows, Problems> one(code, problems, X, whole, t);
-    steps[t] = one.run(limits, std::min(limits.tol, digits), crew, is_caller);
+    steps[t] = one.run(limits, std::min(limits.tol, digits), few, crew, is_caller);
     one.write(problems.alpha.subspan(t * places, places), problems.v.subspan(t * k, k));
   });
 }
@@ -410,20 +420,22 @@ void run(const Compiled& code, const Problems& problems, const Rows& X, const Nu
 }  // namespace
 
 void newton_batch(const Compiled& code, const LinearProblems<DenseView<double>>& problems,
-                  const LinearLimits& limits, double digits, std::span<std::int64_t> steps) {
+                  const LinearLimits& limits, double digits, std::int64_t few,
+                  std::span<std::int64_t> steps) {
   const std::size_t k = problems.order();
   Numbers whole(k * k);
   const FusedDense<double> X{problems.X, code.dense.f64};
   const auto C = problems.weights(0);
   add_gram(X, Numbers(C.begin(), C.end()), k, whole);
-  run(code, problems, X, whole, limits, digits, steps);
+  run(code, problems, X, whole, limits, digits, few, steps);
 }
 
 void newton_batch(const Compiled& code, const LinearProblems<Csr>& problems,
-                  const LinearLimits& limits, double digits, std::span<std::int64_t> steps) {
+                  const LinearLimits& limits, double digits, std::int64_t few,
+                  std::span<std::int64_t> steps) {
   problems.X.visit([&]<class Real, class Index>(const CsrView<Real, Index>& view) {
     const FusedCsr<Real, Index> X{view, problems.X.n};
-    run(code, problems, X, {}, limits, digits, steps);
+    run(code, problems, X, {}, limits, digits, few, steps);
   });
 }
 

@@ -3,8 +3,10 @@
 Whole fits of `LinearSVC(loss="hinge")` on dense rows with 100 to 800 columns, a fifth
 of the rows and more, and of `LinearSVR` on fewer: columns of one size, of sizes that
 differ up to eight times, of low rank, labels that are noise, and real images, C from
-0.01 to 1e4. Milliseconds are medians of fits in turns. Prints a table and writes
-OUTPUT/steps_or_newton.txt.
+0.01 to 1e4. With --squared of `LinearSVC` with its own loss on up to 256 columns, of
+which many matter and a margin may be between the classes. Milliseconds are medians of
+fits in turns. Prints a table and writes OUTPUT/steps_or_newton.txt, or
+OUTPUT/steps_or_newton_squared.txt.
 """
 
 import argparse
@@ -48,6 +50,21 @@ def classes(m, n, count=2, sizes=0.0, rank=None):
         X = X[:, :rank] @ rng.normal(size=(rank, n)) / np.sqrt(rank)
         X += 0.1 * rng.normal(size=X.shape)
     return X * np.exp(rng.uniform(0.0, sizes, n)), y
+
+
+def apart(m, n, count, flip):
+    """Classes of which half of the columns tell; with a margin if no label is off."""
+    return make_classification(
+        m,
+        n,
+        n_informative=n // 2,
+        n_redundant=0,
+        n_classes=count,
+        n_clusters_per_class=1,
+        flip_y=flip,
+        class_sep=1.5 - 10.0 * flip,
+        random_state=1,
+    )
 
 
 def noise(m, n):
@@ -101,10 +118,28 @@ def tasks():
         yield f"images {m} x 256", images(m), classifier
 
 
+def squared_tasks():
+    """The same of the squared hinge."""
+
+    def squared(C):
+        return LinearSVC(C=C)
+
+    for m, n in [*SHAPES[2:], (600, 120), (900, 180), (1_280, 250)]:
+        for count in (2, 5):
+            for flip in (0.0, 0.02, 0.05, 0.1):
+                name = f"{count} classes {m} x {n}, {100 * flip:g} % off"
+                yield name, apart(m, n, count, flip), squared
+        yield f"2 classes {m} x {n}, rank 30", classes(m, n, rank=30), squared
+        yield f"noise {m} x {n}", noise(m, n), squared
+    for m in (300, 600):
+        yield f"images {m} x 256", images(m), squared
+
+
 def main():
     """Measure the tasks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--squared", action="store_true")
     parser.add_argument("--output", type=Path, default=RESULTS / "linear")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
@@ -114,7 +149,7 @@ def main():
     lines.append(HEAD)
     print("\n".join(lines))
     ratios = []
-    for name, data, make in tasks():
+    for name, data, make in squared_tasks() if options.squared else tasks():
         cells = []
         for C in CS:
             found = times(make(C), data, RULES, options.rounds + 1)
@@ -125,7 +160,8 @@ def main():
         print(lines[-1], flush=True)
     lines.append(f"geometric mean of the ratios {geometric_mean(ratios):.2f}")
     print(lines[-1])
-    (options.output / "steps_or_newton.txt").write_text("\n".join(lines) + "\n")
+    name = f"steps_or_newton{'_squared' if options.squared else ''}.txt"
+    (options.output / name).write_text("\n".join(lines) + "\n")
 
 
 def times(machine, data, names, rounds):

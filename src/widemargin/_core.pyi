@@ -410,6 +410,7 @@ def newton_batch(
     simd: int = -1,
     q: Vector | None = None,
     digits: float = ...,
+    few: int = 0,
 ) -> bool: ...
 def descent_batch(
     X: Csr,

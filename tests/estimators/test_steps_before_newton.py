@@ -17,12 +17,15 @@ def asked(monkeypatch):
     steps, newton = batch.solve_by_products, batch._by_newton
 
     def by_products(training, chosen, before=None):
-        found.append(("steps", before and before.steps))
+        found.append(("steps", before and before[0]))
         return steps(training, chosen, before)
 
-    def by_newton(training, chosen):
-        found.append(("newton", list(chosen)))
-        return newton(training, chosen)
+    def by_newton(training, chosen, few=0):
+        if few:
+            found.append(("few", few))
+        elif chosen:
+            found.append(("newton", list(chosen)))
+        return newton(training, chosen, few)
 
     monkeypatch.setattr(batch, "solve_by_products", by_products)
     monkeypatch.setattr(batch, "_by_newton", by_newton)
@@ -39,6 +42,21 @@ def rows(m=200, n=110, classes=2, seed=3):
         n_clusters_per_class=1,
         flip_y=0.05,
         random_state=seed,
+    )
+
+
+def apart(m=200, n=110, classes=2):
+    """Classes with a margin between them, of which half of the columns tell."""
+    return make_classification(
+        m,
+        n,
+        n_informative=n // 2,
+        n_redundant=0,
+        n_classes=classes,
+        n_clusters_per_class=1,
+        flip_y=0.0,
+        class_sep=1.5,
+        random_state=1,
     )
 
 
@@ -92,12 +110,44 @@ def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypa
     [
         (200, 99, "hinge"),  # fewer columns
         (601, 120, "hinge"),  # too small a share
-        (200, 110, "squared_hinge"),
+        (200, 99, "squared_hinge"),
+        (601, 120, "squared_hinge"),
     ],
 )
 def test_others_begin_by_newtons_method(m, n, loss, asked):
     LinearSVC(loss=loss).fit(*rows(m, n))
     assert [name for name, _ in asked] == ["newton"]
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_newtons_steps_leave_a_margin_to_products(classes, asked, monkeypatch):
+    """They took 50 to 190 of them where fewer rows than columns have a loss."""
+    X, y = apart(classes=classes)
+    clf = LinearSVC(C=30.0, tol=1e-6).fit(X, y)
+    assert asked == [("few", 5), ("steps", 30 * 200)]
+    assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
+    assert "steps" in clf.solution_.extras
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training: Before(0))
+    alone = LinearSVC(C=30.0, tol=1e-6).fit(X, y)
+    assert max(one.extras["newton_steps"] for one in alone.solutions_) > 20
+    for one, other in zip(clf.solutions_, alone.solutions_, strict=True):
+        gap = one.certificate.primal - other.certificate.dual
+        assert -1e-9 <= gap / one.certificate.primal <= 2e-6
+
+
+def test_some_of_newtons_steps_are_all_where_classes_overlap(asked):
+    rng = np.random.default_rng(0)
+    clf = LinearSVC().fit(rng.normal(size=(500, 120)), rng.integers(0, 2, 500))
+    assert asked == [("few", 5)]
+    assert clf.solution_.extras["newton_steps"] < 20
+
+
+def test_a_margin_that_products_leave_is_newtons(asked, monkeypatch):
+    before = Before(1, newton=5)
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training: before)
+    clf = LinearSVC(C=30.0).fit(*apart(classes=3))
+    assert asked == [("few", 5), ("steps", 1), ("newton", [0, 1, 2])]
+    assert clf.status_ == "solved"
 
 
 @pytest.mark.parametrize("n", [250, 300])
@@ -158,7 +208,7 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     steps = batch.solve_by_products
 
     def interrupted(training, chosen, before=None):
-        found = list(steps(training, chosen, Before(1100)))  # all but 3 are stalled
+        found = list(steps(training, chosen, Before(1100)[:2]))  # all but 3 are stalled
         found[3] = found[3].changed(status=Status.INTERRUPTED)
         return dict(enumerate(found))
 

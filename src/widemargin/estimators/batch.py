@@ -18,6 +18,7 @@ from widemargin.estimators.batch_problems import (
 from widemargin.estimators.engine_choice import (
     LEAST_LINEAR_GAP,
     ROUGH,
+    Before,
     has_room,
     is_allowed,
     largest_of,
@@ -124,7 +125,7 @@ def _linear_batch(training: Training) -> Found:
     if suits_products(training, m):
         found |= numbered(solve_by_products(training, chosen))
     elif (before := steps_before_others(training)).steps:
-        found |= numbered(solve_by_products(training, chosen, before))
+        found |= numbered(solve_by_products(training, chosen, before[:2]))
     return found
 
 
@@ -188,25 +189,40 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
     They solve many problems where rows are hardly more than the columns.
     """
     found: dict[int, Solution] = {}
-    if may and (before := steps_before_newton(training)).steps:
-        products = solve_by_products(training, chosen, before)
-        if isinstance(products, Solutions) and not _are_stalled(products):
-            return products
-        found = numbered(products)
+    before = steps_before_newton(training) if may else Before(0)
+    if before.newton:
+        found = _by_newton(training, chosen, before.newton)
         if _are_interrupted(found):
             return found
-        found = {k: one for k, one in found.items() if one.status is not Status.STALLED}
+        found = _ended(found)
+    left = [k for k in chosen if k not in found]
+    if left and before.steps:
+        products = solve_by_products(training, left, before[:2])
+        is_all = isinstance(products, Solutions) and not _are_stalled(products)
+        if is_all and not found:
+            return products
+        found |= numbered(products)
+        if _are_interrupted(found):
+            return found
+        found = _ended(found)
     return found | _by_newton(training, [k for k in chosen if k not in found])
 
 
-def _by_newton(training: Training, chosen: list[int]) -> dict[int, Solution]:
+def _ended(found: dict[int, Solution]) -> dict[int, Solution]:
+    """Those that need no other solver."""
+    return {k: one for k, one in found.items() if one.status is not Status.STALLED}
+
+
+def _by_newton(
+    training: Training, chosen: list[int], few: int = 0
+) -> dict[int, Solution]:
     """The same by Newton's method on the columns; some may be stalled."""
     rows, m = training.rows, training.rows.shape[0]
-    if not has_room(training, m, len(chosen)):
+    if not chosen or not has_room(training, m, len(chosen)):
         return {}
     rows.moments  # noqa: B018  (refuses NaN and infinity)
     y, C = _labels_and_weights(training, chosen)
-    solutions = _newton(training, rows.in_memory(), y, C)
+    solutions = _newton(training, rows.in_memory(), y, C, few)
     return dict(zip(chosen, solutions, strict=True))
 
 
@@ -237,10 +253,12 @@ def _labels_and_weights(
     return y, C
 
 
-def _newton(training: Training, X: Any, y: Vector, C: Vector) -> list[Solution]:
+def _newton(
+    training: Training, X: Any, y: Vector, C: Vector, few: int = 0
+) -> list[Solution]:
     """The same of labels y (t, m) of rows X; some may be stalled."""
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
-    return _solve_many(training, X, y, C)
+    return _solve_many(training, X, y, C, few=few)
 
 
 def _solve_many(
@@ -251,6 +269,7 @@ def _solve_many(
     *,
     visits: float = 0.0,
     starts: Any = None,
+    few: int = 0,
 ) -> list[Solution]:
     """The solutions of labels and C (t, m) of rows X, some of which weigh nothing."""
     q, kept = training.recipe.q, C[0] > 0.0  # the same in all: see training_of
@@ -269,6 +288,7 @@ def _solve_many(
         threads,
         to_digits=training.recipe.to_digits,
         visits=visits,
+        few=few,
         seed=(training.seed or 0) % 2**64,
         starts=points,
     )

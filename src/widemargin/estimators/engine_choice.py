@@ -94,6 +94,12 @@ TUBE_SIZES, TUBE_WIDTH = 5.0, 0.05
 # most that end take 0.04 to 0.65 of it, others 5 to 20. (The same benchmark.)
 FACED_COLUMNS, FACED_SHARE = 100, 0.2
 FACED_WORK = 0.8
+# Classifiers with the squared hinge and so many columns begin with some of Newton's
+# steps. Most end soon. Those in which fewer rows than columns have a loss by then take
+# 20 to 190 of them: they go on with so many pair steps a row on products, which take
+# 0.06 to 0.5 of the time with a margin between the classes, up to 2 with hardly one:
+# 0.65 in the mean (`benchmarks/core/steps_or_newton.py --squared`).
+SQUARED_FIRST, SQUARED_STEPS = 5, 30
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -159,10 +165,12 @@ class Before(NamedTuple):
     ----------
     steps : int, pair steps of a problem; 0: the others begin
     work : float, of Newton's steps: see `solve_many`
+    newton : int, Newton's steps on the columns that come before them
     """
 
     steps: int
     work: float = np.inf
+    newton: int = 0
 
 
 def steps_before_newton(training: Training) -> Before:
@@ -170,6 +178,8 @@ def steps_before_newton(training: Training) -> Before:
     (m, n), q = training.rows.shape, training.recipe.q
     if suits_faces(training):
         return _faced(m, n)
+    if _has_many_columns(training):
+        return Before(SQUARED_STEPS * m, newton=SQUARED_FIRST)
     wide = n >= max(STEP_COLUMNS, STEP_SHARE * m) and m <= MOST_LINEAR
     if q is None or not wide or not form(training)[0].is_bounded:
         return Before(0)
@@ -183,12 +193,16 @@ def steps_before_newton(training: Training) -> Before:
 
 def suits_faces(training: Training) -> bool:
     """Whether products of rows come before others, to their end in float64."""
+    return form(training)[0].is_bounded and _has_many_columns(training)
+
+
+def _has_many_columns(training: Training) -> bool:
+    """Whether classifiers of dense rows have so many that products may be faster."""
     (m, n), X = training.rows.shape, training.rows.in_memory()
     if training.tasks.are_pairs or training.recipe.q is not None:
         return False
     fits = max(FACED_COLUMNS, FACED_SHARE * m) <= n < _core.MOST_BASIS
-    fits = fits and m <= MOST_EXACTLY
-    return fits and isinstance(X, np.ndarray) and form(training)[0].is_bounded
+    return fits and m <= MOST_EXACTLY and isinstance(X, np.ndarray)
 
 
 def _faced(m: int, n: int) -> Before:

@@ -47,13 +47,14 @@ ALONE = 9_000
 FEW_ROWS, DIGITS = 128, 1e-12
 
 
-def solve_many_linear(
+def solve_many_linear(  # noqa: PLR0913  (options, by keyword)
     problems: ManyLinearProblems,
     limits: Limits,
     threads: int,
     *,
     to_digits: bool = False,
     visits: float = 0.0,
+    few: int = 0,
     seed: int = 0,
     starts: tuple[Vector, Vector] | None = None,
 ) -> list[Solution]:
@@ -70,6 +71,9 @@ def solve_many_linear(
     visits : float
         Of sparse rows: coordinate descent takes them, up to so many visits of each. 0:
         Newton's method, of sparse rows for the squared loss.
+    few : int
+        Newton steps after which a problem is given up where hardly as many rows as
+        columns have a loss, if any: products of rows take less time then.
     seed : int, of the order in which rows are visited
     starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
         Dual variables and free intercepts where coordinate descent begins.
@@ -94,7 +98,7 @@ def solve_many_linear(
     else:
         most = MOST_STEPS
         digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
-        run = functools.partial(_core.newton_batch, q=core.q, digits=digits)
+        run = functools.partial(_core.newton_batch, q=core.q, digits=digits, few=few)
     interrupted = _in_core(run, core, limits, most, threads, (alpha, v, steps))
     alpha *= units.unit
     v *= units.unit
