@@ -83,6 +83,8 @@ class _Driver:
         self._proved = (np.inf, 0)  # least gap of certificates; how many since
         self._accepted: Answer | None = None
         self._kept: Answer | None = None  # one that was made before the end
+        # Of a checkpoint: what it proves is taken from a file, where there is no time.
+        self._saved: Answer | None = None
         self._rehearsed = False
         self._written = -math.inf  # the iteration that was saved last
         self._deadline = limits.deadline
@@ -239,7 +241,7 @@ class _Driver:
         """Write the file, of vectors that the solver of a name goes on from."""
         self._written = step.iteration
         try:
-            known = self.best, self._accepted
+            known = self.best, self._accepted or self._saved
             saver.save((self._turn, by), step, v, state, known)
         except OSError as error:  # a long run shall not end for that
             self._warn(error)
@@ -269,7 +271,7 @@ class _Driver:
         if saved.bounds is not None and isinstance(self.best, Best):
             with without():  # vectors only: the point is kept whatever the time
                 self.best.restore(saved)
-            self._accepted = saved.answer
+            self._saved = saved.answer
             alpha = alpha if alpha is not None else self.best.alpha
         else:
             if alpha is None:
@@ -417,7 +419,7 @@ class _Driver:
 
     def _best_known(self) -> Answer:
         """The answer that proves most, or the best point where none proves enough."""
-        found = self._kept, self._accepted, self._at_hand()
+        found = self._kept, self._accepted, self._saved, self._at_hand()
         known = [one for one in found if one is not None]
         if self.best.is_model:
             unproved: Answer = self.best.unproved()
