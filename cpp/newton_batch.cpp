@@ -135,7 +135,7 @@ class Newton {
         renew();
       else
         step();
-      if (!std::isfinite(here_.primal) || (few > 0 && steps >= few && has_few_rows())) break;
+      if (!std::isfinite(here_.primal) || (few > 0 && steps >= few && is_astray())) break;
     }
     return steps;
   }
@@ -151,7 +151,9 @@ class Newton {
  private:
   bool is_good(double tol) const { return here_.gap() <= kShare * tol * std::abs(here_.primal); }
 
-  bool has_few_rows() const {
+  // Whether nothing is proved yet, and fewer rows have a loss than there are columns.
+  bool is_astray() const {
+    if (is_good(1.0)) return false;
     const auto rows = std::ranges::count_if(here_.alpha, [](double a) { return a > 0; });
     return static_cast<double>(rows) < kFewRows * static_cast<double>(k_);
   }
