@@ -8,6 +8,7 @@ from widemargin.cli.machines import is_linear
 from widemargin.cli.output import doing, escaped, note
 from widemargin.cli.reading import about
 from widemargin.data.memory import as_rows
+from widemargin.data.present import present
 from widemargin.data.rows import Rows
 from widemargin.features.scaling import Scaling, learned, uneven
 from widemargin.report.weights import SCALES
@@ -39,7 +40,7 @@ def scaled(options: argparse.Namespace, data: Data, scaling: Scaling | None) -> 
 
 def say_uneven(options: argparse.Namespace, data: Data) -> None:
     """Say where columns need --scale; large files are not read for it."""
-    rows = as_rows(data.X)
+    rows = present(as_rows(data.X))
     if options.scale is not None or not (rows.is_in_memory or len(data.y) <= _FEW):
         return
     with about(data.path, data.first_index):
@@ -47,7 +48,7 @@ def say_uneven(options: argparse.Namespace, data: Data) -> None:
     if found is None:
         return
     least, most, factor = found
-    j, k = (_name(data, column) for column in (least, most))
+    j, k = (_name(data, rows.number_of(column)) for column in (least, most))
     kind = "maxabs" if rows.density < 1.0 else "standard"
     note(
         f"{data.path}: the scales of {j} and {k} are {factor:,.0f} times apart; "

@@ -113,6 +113,19 @@ class Rows(ABC):
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index`` (k integers in [0, m)) in memory: (k, n), dense or CSR."""
 
+    @property
+    def n_all(self) -> int:
+        """How many columns the data have: more than these, where some are left out."""
+        return self.shape[1]
+
+    def number_of(self, j: int) -> int:
+        """Which column of the data is column j here."""
+        return j
+
+    def whole(self, X: linalg.Matrix) -> linalg.Matrix:
+        """Some of the rows with all columns of the data."""
+        return X
+
     def check_interrupted(self) -> None:  # noqa: B027  (most rows need none)
         """Raise KeyboardInterrupt where a Ctrl-C has come that no sweep has told of.
 
@@ -263,7 +276,8 @@ class Rows(ABC):
 
     def _column(self, j: int) -> str:
         """What a sentence calls a column."""
-        return f"column {j}" if self.names is None else f"column '{self.names[j]}'"
+        name = f"'{self.names[j]}'" if self.names is not None else self.number_of(j)
+        return f"column {name}"
 
     _name: str = "X"
 

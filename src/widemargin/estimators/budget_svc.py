@@ -136,6 +136,8 @@ class BudgetSVC(Classifier):
 
     _advice_too: ClassVar[dict[str, str]] = {"solver": "; 'method' says how it cuts"}
 
+    _takes_present = True
+
     def __init__(
         self,
         *,

@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from widemargin.data.distributed import is_collection
 from widemargin.data.matrix import column_names, refuse_unreadable
 from widemargin.data.memory import MemoryRows, as_rows
+from widemargin.data.present import is_scattered, present
 from widemargin.data.rows import Rows
 from widemargin.data.words import encoded
 from widemargin.estimators import objects
@@ -29,10 +30,14 @@ from widemargin.solution import NOT_CONVEX, UNPROVED, Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.kernel import batch
+from widemargin.system.memory import FREE_SHARE, free_bytes
 
 _NUMERIC: Any = "numeric"
 # How errors of scikit-learn and NumPy begin that words may be the cause of.
 _OF_WORDS = ("could not convert", "Expected 2D array", "dtype='numeric' is not")
+# What weights, their averages and steps take for each column at least: 48 bytes of
+# LinearSVC(), 64 with the hinge, 72 with a rank.
+COLUMN_BYTES = 48
 # Attributes of a fit whose names do not say so.
 _OF_FIT = ("_meta", "_scheme", "_rows_of_fit", objects.OBJECTS)
 # Estimators that are fitted at the moment, by process: a fork has no threads of others.
@@ -155,7 +160,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):
         _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
-        return X
+        return _as_fitted(estimator, X) if reset else X
     is_plain = reset and not is_kernel and _is_plain(X)
     if is_plain:
         estimator.n_features_in_ = X.shape[1]
@@ -170,7 +175,34 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
         raise
     if rows.names is None and not is_kernel:  # for sentences that name a column
         rows.names = vars(estimator).get("feature_names_in_")
+    return _as_fitted(estimator, rows) if reset else rows
+
+
+def _as_fitted(estimator: Any, rows: Rows) -> Rows:
+    """The rows of a fit: without columns that hold no entry, where it needs none.
+
+    Kernels by name do not. A function of the user's may look at the columns, and
+    weights and features have a number for each.
+    """
+    kernel = getattr(estimator, "kernel", None)
+    has_name = isinstance(kernel, str) and kernel not in ("linear", "precomputed")
+    takes = getattr(estimator, "_takes_present", False) and has_name
+    if takes and getattr(estimator, "rank", None) is None:
+        return present(rows)
+    if is_scattered(rows.in_memory() if rows.is_in_memory else None):
+        _refuse_columns(type(estimator).__name__, rows.shape[1])
     return rows
+
+
+def _refuse_columns(owner: str, n: int) -> None:
+    """Refuse so many columns that vectors with a number for each do not fit."""
+    needed, free = COLUMN_BYTES * n, int(free_bytes() / FREE_SHARE)
+    if needed > free:
+        raise MemoryError(
+            f"{owner} needs some {needed >> 30} GiB for numbers of {n:,} columns, and "
+            f"{free >> 30} GiB are free: hash them to fewer; a kernel such as 'rbf', "
+            "without a rank, needs no such numbers"
+        )
 
 
 def _validated(estimator: Any, X: Any, reset: bool, is_kernel: bool) -> Any:

@@ -217,6 +217,8 @@ class EnclosingBall(
 
     _advice_too: ClassVar[dict[str, str]] = {"solver": "; 'step' says how it moves"}
 
+    _takes_present = True
+
     def __init__(
         self,
         *,

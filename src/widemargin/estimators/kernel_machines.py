@@ -127,7 +127,7 @@ def kernel_point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str, A
     support = np.flatnonzero(w)
     found = {
         "support_": support,
-        "support_vectors_": rows.take(support),
+        "support_vectors_": rows.whole(rows.take(support)),
         "dual_coef_": w[np.newaxis, support],
         "n_support_": np.array([0, len(support)]),
         "intercept_": np.array([b]),

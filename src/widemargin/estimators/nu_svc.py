@@ -182,7 +182,7 @@ class NuSVC(ProbabilityMixin):
     certify, polish = "approximate", False
 
     coef_ = WeightsOfKernel()
-    _takes_objects = _leaves_out_negative = True
+    _takes_present = _takes_objects = _leaves_out_negative = True
     _said_of_one_class = ": the specified nu is infeasible, as any is"
 
     def __init__(

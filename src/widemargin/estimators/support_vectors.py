@@ -59,7 +59,7 @@ class SupportVectors(OfRows):
         if estimator is not None:
             rows = vars(estimator).pop("_rows_of_fit", None)
             if rows is not None:
-                estimator.support_vectors_ = rows.take(estimator.support_)
+                estimator.support_vectors_ = rows.whole(rows.take(estimator.support_))
                 return estimator.support_vectors_
         return super().__get__(estimator, owner)
 

@@ -298,7 +298,7 @@ class SVC(ProbabilityMixin):
 
     coef_ = WeightsOfKernel()
     _takes_infinity = True
-    _takes_objects = _leaves_out_negative = _takes_collections = True
+    _takes_present = _takes_objects = _leaves_out_negative = _takes_collections = True
 
     @property
     def model_(self) -> Model:

@@ -100,6 +100,8 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
     ((5, 2, 3), True, 1.0, 0.1)
     """
 
+    _takes_present = True
+
     def __init__(
         self,
         *,

@@ -151,7 +151,7 @@ class SVR(Regressor):
 
     certify, polish = "approximate", False  # what `SVC` has beside a rank
     coef_ = WeightsOfKernel()
-    _takes_objects = _leaves_out_negative = True
+    _takes_present = _takes_objects = _leaves_out_negative = True
 
     def __init__(
         self,

@@ -96,6 +96,8 @@ class SVRCV(SelectedRegressor):
     ((5, 1, 2, 2), True, 10.0, 0.5)
     """
 
+    _takes_present = True
+
     def __init__(
         self,
         *,

@@ -5,6 +5,7 @@ from a center, both sides of a certificate. `widemargin.kernels.matrix.Columns` 
 the sums over rows of a fit, whose coefficients change.
 """
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable
@@ -13,12 +14,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from widemargin.data.present import is_scattered, with_present
 from widemargin.data.rows import Rows
 from widemargin.kernels.core_engine import is_rough
 from widemargin.kernels.core_sums import CoreSums
 from widemargin.kernels.engines import CrossValues, cross_values
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.layout import WIDE
 from widemargin.kernels.packed import STRIP, strips_at_a_time
 from widemargin.numerics import twofold
 from widemargin.numerics.linalg import row_slice
@@ -35,6 +39,11 @@ SUMS_BYTES = 16 << 20
 # beside its columns. (`SVC.predict` of blobs, 5 to 100 classes of 20 and 100 rows with
 # 10 to 400 columns: 1.2 to 3.5 times as long below 1,200, 0.65 to 0.9 times above.)
 GAIN, BESIDE = 1_500, 20
+# Columns of vectors with fewer entries from which these and rows are numbered anew, by
+# the columns that hold entries: arrays with a number for each column would take 100
+# MiB. As all have more than WIDE columns then they are laid out alike, and values of a
+# row do not depend on the others.
+SCATTERED = 1 << 20
 # Errors of float32 and of float64 together, as a share of those of float32: more than
 # 1 + 2^-29.
 WITH_FLOAT64 = 1.0 + 2.0**-20
@@ -98,6 +107,10 @@ class Expansion:
 
     def __call__(self, block: Any) -> Vector:
         """Values of the functions for some rows, dense or CSR (m, n): (m, k)."""
+        if self._is_scattered and sparse.issparse(block):
+            parts = block, self.vectors
+            (block, vectors), _ = with_present(*parts, least=WIDE + 1)
+            return dataclasses.replace(self, vectors=vectors)(block)
         return self._summed(block, None if self.is_empty else self._expand)
 
     def _summed(
@@ -116,6 +129,11 @@ class Expansion:
         out += self.b[:, np.newaxis]
         return out.T
 
+    @property
+    def _is_scattered(self) -> bool:
+        """Whether columns without entries would take more time than the sums."""
+        return self.kernel.is_named and is_scattered(self.vectors, SCATTERED)
+
     @functools.cached_property
     def suits_float32(self) -> bool:
         """Whether float32 has the digits, and exponents, for values of the vectors."""
@@ -128,7 +146,7 @@ class Expansion:
     @property
     def gains_by_float32(self) -> bool:
         """Whether `rough` takes less time than values in float64, and suits it."""
-        if self.is_empty or not self.kernel.is_named:
+        if self.is_empty or not self.kernel.is_named or self._is_scattered:
             return False
         vectors, n = self.vectors.shape
         return vectors * (n + BESIDE) >= GAIN * len(self.b) and self.suits_float32

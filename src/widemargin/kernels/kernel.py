@@ -125,7 +125,7 @@ class Kernel:  # numpydoc ignore=PR02
             return self
         if self.name not in PARAMETERS:
             return self._with_gamma(1.0)  # has none
-        n = rows.shape[1]
+        n = rows.n_all
         mean, std = rows.moments  # refuses NaN
         if weights is not None:
             state = rows.state(weights=weights)
@@ -135,10 +135,13 @@ class Kernel:  # numpydoc ignore=PR02
         spread = {"auto": 1.0}
         if self.gamma == "scale":
             center = mean.sum() / n
-            spread["scale"] = float((std**2 + (mean - center) ** 2).sum()) / n
+            around = float((std**2 + (mean - center) ** 2).sum())
+            if left_out := n - rows.shape[1]:  # columns of zeros
+                around += float(left_out * center**2)
+            spread["scale"] = around / n
         if self.gamma == "mean_distance":
             # The mean over all pairs of |x - z|^2 is twice the sum of the variances.
-            spread["mean_distance"] = 4.0 * float(np.mean(std**2))
+            spread["mean_distance"] = 4.0 * float((std**2).sum()) / n
         width = n * spread[self.gamma]
         gamma = 1.0 / width if width > 0 else 1.0
         if gamma == np.inf:
