@@ -194,6 +194,39 @@ def test_several_options_of_theirs_are_answered_with_our_command(capsys, theirs,
 
 
 @pytest.mark.parametrize(
+    ("typed", "of_libsvm", "of_liblinear"),
+    [
+        ("-w-1 3 a.svm", "a.wm --kernel rbf --gamma auto --class-weight=-1:3",
+         "a.wm --intercept none --class-weight=-1:3"),
+        ("-s 2 a.svm", "a.wm --type one-class --kernel rbf --gamma auto",
+         "a.wm --intercept none"),
+        ("-s 3 a.svm", "a.wm --type regress --kernel rbf --gamma auto",
+         "a.wm --loss hinge --intercept none"),
+    ],
+)  # fmt: skip
+def test_an_option_of_both_alone_is_answered_with_both_commands(
+    capsys, typed, of_libsvm, of_liblinear
+):
+    said = refused(capsys, "train", *typed.split())
+    found = re.search(
+        r"of LIBSVM: write `([^`]*)`; of LIBLINEAR: write `([^`]*)`", said
+    )
+    for line, ours in zip(found.groups(), (of_libsvm, of_liblinear), strict=True):
+        words = shlex.split(line)
+        assert words[:3] == ["widemargin", "train", "a.svm"]
+        given, meant = (
+            vars(parse(x)) for x in (words[1:], ["train", "a.svm", *ours.split()])
+        )
+        assert {**given, "parser": None} == {**meant, "parser": None}
+
+
+def test_a_machine_of_one_of_both_alone(capsys):
+    said = refused(capsys, "train", "-s", "0", "a.svm")
+    assert "-s of LIBSVM: write `widemargin train a.svm a.wm --kernel rbf" in said
+    assert "; of LIBLINEAR: logistic regression is in sklearn" in said
+
+
+@pytest.mark.parametrize(
     ("typed", "words"),
     [
         ("train -t 4 -c 3 a.svm a.wm", ["-t, -c of LIBSVM: kernel values are for Python"]),

@@ -84,15 +84,26 @@ def translated(words: Sequence[str], flags: Iterable[str]) -> str | None:
         return None
     typed = list(dict.fromkeys(f"-{letter[0]}" for letter, _ in theirs))
     if not ours and (len(typed) > 1 or _is_clear(theirs, command)):
-        head = f"{', '.join(typed)} of {_origin(theirs)}"
-        if (absent := _absent(dict(theirs), _origin(theirs))) is not None:
-            return f"{head}: {absent}"
         with suppress(KeyError):  # what has no counterpart
-            made, remarks = _command(command, theirs, files)
-            line = shlex.join(["widemargin", command, *made])
-            return "; ".join([f"{head}: write `{line}`", *remarks])
+            answer = _answer(command, theirs, files, _origin(theirs))
+            return f"{', '.join(typed)} {answer}"
+    if not ours and _is_of_both(theirs):
+        with suppress(KeyError):
+            both = (_answer(command, theirs, files, o) for o in ("LIBSVM", "LIBLINEAR"))
+            return f"{typed[0]} {'; '.join(both)}"
     said = [one for word in typed if (one := explained(word))]
     return "; ".join(said) if len(said) == len(typed) else None
+
+
+def _answer(
+    command: str, theirs: Sequence[tuple[str, str]], files: list[str], origin: str
+) -> str:
+    """Whose the options are taken for, and the command, or what is not here."""
+    if (absent := _absent(dict(theirs), origin)) is not None:
+        return f"of {origin}: {absent}"
+    made, remarks = _command(command, theirs, files, origin)
+    line = shlex.join(["widemargin", command, *made])
+    return "; ".join([f"of {origin}: write `{line}`", *remarks])
 
 
 def _absent(given: dict[str, str], origin: str) -> str | None:
@@ -110,24 +121,32 @@ def _is_clear(theirs: Sequence[tuple[str, str]], command: str) -> bool:
     return command == "predict" or bool(told)
 
 
+def _is_of_both(theirs: Sequence[tuple[str, str]]) -> bool:
+    """Whether LIBSVM and LIBLINEAR have options, which are whole, and none tells."""
+    return all(
+        value in _TYPES if letter == "s" else re.match(r"w-?\d", letter) and value
+        for letter, value in theirs
+    )
+
+
 def _command(
-    command: str, theirs: Sequence[tuple[str, str]], files: list[str]
+    command: str, theirs: Sequence[tuple[str, str]], files: list[str], origin: str
 ) -> tuple[list[str], list[str]]:
     """Our words after the name of the command, and what is to say about some."""
     if command == "predict":
         return _prediction(theirs, files), []
-    given, origin = dict(theirs), _origin(theirs)
+    given = dict(theirs)
     remarks = [_REMARKS[x] for x, _ in theirs if x in _REMARKS]
     if origin == "LIBLINEAR":
         remarks = [said for said in remarks if said != _REMARKS["m"]]
-        return _training(theirs, files), remarks
+        return _training(theirs, files, origin), remarks
     kind, used = _TYPES[given.get("s", "0")]
     left = [x for x in _OF_SOME if x not in used]
     gone = [x for x, value in theirs if x[0] in left and (x, value) != ("b", "0")]
     kept = [one for one in theirs if one[0][0] not in left]
     remarks = [said for said in remarks if said != _REMARKS["v"] or "v" not in left]
     remarks += [f"-{x} has no counterpart with --type {kind}" for x in gone]
-    return _training(kept, files), remarks
+    return _training(kept, files, origin), remarks
 
 
 def _sorted(
@@ -178,12 +197,14 @@ def _prediction(theirs: Sequence[tuple[str, str]], files: list[str]) -> list[str
     return [model, test, *(["--output", out[0]] if out else []), *chances]
 
 
-def _training(theirs: Sequence[tuple[str, str]], files: list[str]) -> list[str]:
+def _training(
+    theirs: Sequence[tuple[str, str]], files: list[str], origin: str
+) -> list[str]:
     """DATA MODEL and our options."""
     given = dict(theirs)
     data, *others = files or ["DATA"]
     model = PurePath(others[0] if others else PurePath(data).name)
-    made, used = (_linear if _origin(theirs) == "LIBLINEAR" else _kernel)(given)
+    made, used = (_linear if origin == "LIBLINEAR" else _kernel)(given)
     made += [
         x for c in used if c in _NAMES and c in given for x in (_NAMES[c], given[c])
     ]
@@ -192,9 +213,11 @@ def _training(theirs: Sequence[tuple[str, str]], files: list[str]) -> list[str]:
     elif "v" in given:
         made += ["--cv", given["v"], *([] if "c" in given else ["-C", "1"])]
     made += ["--weight", given["W"]] if "W" in given else []
-    factors = [f"{x[1:]}:{value}" for x, value in theirs if x[0] == "w"]
-    if factors:
-        made += ["--class-weight", ",".join(factors)]
+    factors = ",".join(f"{x[1:]}:{value}" for x, value in theirs if x[0] == "w")
+    if factors.startswith("-"):  # else the label would be taken for an option
+        made += [f"--class-weight={factors}"]
+    elif factors:
+        made += ["--class-weight", factors]
     return [data, str(model.with_suffix(".wm")), *made]
 
 
