@@ -106,7 +106,7 @@ def test_a_model_file_cannot_forge_what_inspect_computes(here, capsys):
     assert out.replace("\n", "").isprintable()
     assert "largest weights  for y\\n: x\\ny (+2), \\x1b[31mred (+1)\n" in out
     assert "a\\nb             \\x1b[2J\\u202e\n" in out
-    assert len(out.splitlines()) == 7
+    assert len(out.splitlines()) == 8
     assert main(["inspect", "m.wm", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["classes"] == ["no", "y\n"]
     (here / "two.svm").write_text("1 1:1\n")
@@ -156,3 +156,23 @@ def test_a_kernel_model_shows_its_features(here, capsys):
     assert "column0, column1, column2" in said
     assert said.count("column") == 50
     assert "column49 and 10 more" in said
+
+
+def test_how_a_fit_ended_is_told_of_every_machine(here, capsys):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    save_svmlight(X, np.arange(300) % 2, "d.svm")
+    few = ["--max-iter", "1", "--tol", "1e-9"]
+    for more in (["--loss", "hinge"], ["--kernel", "rbf", "-C", "1e6"]):
+        more = [*few, "--solver", "irwls" if "rbf" in more else "interior_point", *more]
+        words = ["train", "d.svm", "m.wm", *more]
+        assert main(words) == 1
+        capsys.readouterr()
+        assert main(["inspect", "m.wm"]) == 0
+        said = capsys.readouterr().out
+        assert re.search(r"^status +max_iter: not solved to the gap", said, re.M)
+        assert re.search(r"^dual gap +\d", said, re.M)
+    assert re.search(
+        r"^status +solved$", inspected(capsys, binary(1, status="solved")), re.M
+    )
+    told = inspected(capsys, binary(1))
+    assert "status           unknown: it comes from another program, or" in told

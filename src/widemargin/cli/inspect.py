@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
     if model.meta.get("is_convex") is False:
         plain = "no proof, as the kernel is not positive semidefinite"
         shown.setdefault("dual gap", []).append(plain)
+    shown["status"] = [_status(model)]
     shown["classes"] = [listed(facts["classes"]) or "none"]
     if model.calibration is not None:
         shown["calibration"] = [repr(model.calibration)]
@@ -62,6 +63,15 @@ def run(options: argparse.Namespace) -> int:
     gap = f"\n{' ' * width}  "
     say("".join(f"{name:{width}}  {gap.join(v)}\n" for name, v in shown.items()))
     return SOLVED
+
+
+def _status(model: Model) -> str:
+    """How the fit ended, and what that means where it is not solved."""
+    found = model.meta.get("status")
+    if found is None:
+        return "unknown: it comes from another program, or was changed after its fit"
+    plain = "" if found == "solved" else ": not solved to the gap that was asked"
+    return escaped(f"{found}{plain}")
 
 
 def _linear(model: Model) -> dict[str, Any]:
