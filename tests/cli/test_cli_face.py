@@ -1,7 +1,10 @@
 """What a person sees: words that are meant, tables in text, lines that fit."""
 
+import bz2
 import contextlib
+import gzip
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -123,14 +126,14 @@ def test_a_table_that_is_none_is_one_sentence(people, capsys):
         ("train a m.wm --solver irwl", "(did you mean irwls?)"),
         ("train a m.wm --gamma scael", "(did you mean scale?)"),
         ("trian a m.wm", "(did you mean train?)"),
-        ("train a m.wm -s 2", "-s of LIBSVM: the machine is --type"),
+        ("train a m.wm -s 2", "-s of LIBSVM: write `widemargin train a m.wm --type"),
         (
             "train a m.wm -t 2",
             "write `widemargin train a m.wm --kernel rbf --gamma auto",
         ),
         ("train a m.wm -v 5", "-v of LIBSVM: write --cv K"),
         ("train a m.wm -b 1", "--gamma auto --probability"),
-        ("train a m.wm -w-1 5", "write --class-weight LABEL:FACTOR"),
+        ("train a m.wm -w-1 5", "--class-weight=-1:5`; of LIBLINEAR: write"),
         ("train a m.wm -wi 5", "write --class-weight LABEL:FACTOR"),
         ("train a m.wm -c 2", "write -C"),
         ("train a -", "expected a file as the model, found '-'"),
@@ -169,6 +172,21 @@ def test_a_line_stands_for_standard_input(tmp_path, capsys):
     assert "20 rows x 1 features" in capsys.readouterr().out
     with piped(lines):
         assert main(["predict", model, "-"]) == 0
+    assert len(capsys.readouterr().out.split()) == 20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no /dev/stdin")
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_standard_input_may_be_compressed(tmp_path, capsys, pack):
+    lines = b"".join(b"%d 1:%d\n" % (i % 2, 10 * (i % 2) + i) for i in range(20))
+    model = str(tmp_path / "m.wm")
+    with piped(pack(lines)):
+        assert main(["train", "-", model]) == 0
+    with piped(pack(lines)):
+        assert main(["train", "-", model, "--memory-limit", "500M"]) == 0
+    assert capsys.readouterr().out.count("20 rows x 1 features, ") == 2
+    with piped(pack(lines)):
+        assert main(["predict", model, "-", "--output", "/dev/stdout"]) == 0
     assert len(capsys.readouterr().out.split()) == 20
 
 

@@ -236,6 +236,7 @@ def test_tables_may_be_compressed(here, pack):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        ("1 1:2\n".encode("utf-16"), "it is in UTF-16: save it as UTF-8, or iconv"),
         (b"\x1f\x8b\x08\x00", "gzip has compressed it: .* end in .gz$"),
         (b"BZh91AY&SY", "bzip2 has compressed it: .* end in .bz2$"),
         (b"\xfd7zXZ\x00", "xz has compressed it: .* end in .xz$"),

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from widemargin.data.outofcore.source import Source, pread
 from widemargin.data.svmlight.read import ReadOptions, hinting, stream_rows
-from widemargin.data.svmlight.text import opener
-from widemargin.system.files import open_bytes, room_for
+from widemargin.data.svmlight.text import opened
+from widemargin.system.files import room_for
 
 
 class _Column:
@@ -90,7 +90,7 @@ class TextSource(Source):
         self._indptr = _Column(np.int64)
         self._indptr.append(np.zeros(1, np.int64))
         borders, lowest, self._highest = [0], 1, -1
-        with open_bytes(options.path, opener(options.path)) as file:
+        with opened(options.path) as file:
             for done in stream_rows(file, options):
                 rows = done.rows
                 if rows.indices.dtype.itemsize > self._indices.dtype.itemsize:

@@ -1,5 +1,6 @@
 """Reading svmlight text: slices of lines, counted and parsed by C++, become arrays."""
 
+import codecs
 import errno
 import mmap
 import os
@@ -15,14 +16,16 @@ from scipy.sparse import csr_array
 from widemargin import _core
 from widemargin.data.svmlight import text as svmlight_text
 from widemargin.data.svmlight.text import Slice, in_order
-from widemargin.system import files
 
 INT64_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _FOUND_BYTES = 24  # of what was found instead, in a sentence
 _NO_QID = -(2**63)
 # How files of other kinds begin.
+UTF16 = "it is in UTF-16: save it as UTF-8, or iconv -f UTF-16 -t UTF-8 does it"
 _OTHERS = {
+    codecs.BOM_UTF16_LE: UTF16,
+    codecs.BOM_UTF16_BE: UTF16,
     b"\x1f\x8b": "gzip has compressed it: let its name end in .gz",
     b"BZh": "bzip2 has compressed it: let its name end in .bz2",
     b"\xfd7zXZ": "xz has compressed it: let its name end in .xz",
@@ -159,7 +162,7 @@ def _first_line(path: str) -> bytes:
 
 def _load(options: ReadOptions) -> Contents:
     """The same, with the plain sentence for what is wrong."""
-    with files.open_bytes(options.path, svmlight_text.opener(options.path)) as file:
+    with svmlight_text.opened(options.path) as file:
         mapped = svmlight_text.can_map(options.path, file)
         rows, lowest, highest = (_load_mapped if mapped else _load_stream)(
             file, options

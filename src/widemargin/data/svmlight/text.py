@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import mmap
 import os
@@ -10,6 +11,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -35,6 +37,10 @@ _COMPRESSED: dict[str, Any] = {
     ".xz": lzma.open,
 }
 
+# Pipes have no suffix: `-` is one of them, and `<(...)` of a shell another.
+_NAMELESS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+_BEGINS = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
+
 
 class Slice(NamedTuple):
     """Whole lines from byte `start` on; the first `skip` bytes are no text."""
@@ -51,10 +57,26 @@ def opener(path: str) -> files.Opener:
     return found
 
 
+@contextmanager
+def opened(path: str) -> Iterator[IO[bytes]]:
+    """The text of a file, decompressed by its suffix; of a pipe by how it begins."""
+    with files.open_bytes(path, opener(path)) as file:
+        packed = None
+        if path.startswith(_NAMELESS) and isinstance(file, io.BufferedReader):
+            head = file.peek(max(map(len, _BEGINS)))
+            packed = next((k for k in _BEGINS if head.startswith(k)), None)
+        if packed is None:
+            yield file
+            return
+        with _COMPRESSED[_BEGINS[packed]](file) as text:
+            yield text
+
+
 def can_map(path: str, file: IO[bytes]) -> bool:
     """Whether the file is text as it lies there; an empty one cannot be mapped."""
     status = os.fstat(file.fileno())
-    plain = opener(path) is open and stat.S_ISREG(status.st_mode)
+    is_packed = not isinstance(file, io.BufferedReader)
+    plain = opener(path) is open and not is_packed and stat.S_ISREG(status.st_mode)
     return plain and status.st_size > 0
 
 
