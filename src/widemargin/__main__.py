@@ -15,7 +15,12 @@ def run() -> int:
     try:
         from widemargin.cli import main  # here, as Ctrl-C may come while it is imported
 
-        return main()
+        status = main()
+        import signal  # slow, but for what a command has imported before
+
+        # What is done is done: a Ctrl-C while Python ends would say that it is not.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return status
     except KeyboardInterrupt:
         import signal  # not before: its import takes longer than all above
 

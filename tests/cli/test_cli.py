@@ -319,7 +319,11 @@ def test_no_output_replaces_an_input_or_output(here, capsys, command, kind, othe
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["/dev/null"], "expected a file, found a pipe or device: /dev/null"),
+        (
+            ["/dev/null"],
+            "expected a file, found a pipe or device: /dev/null; every training writes "
+            "its model, and says how long it took without that",
+        ),
         (["pipe"], "expected a file, found a pipe or device: pipe"),
         (["."], "expected a file, found a directory: ."),
         (["none/m.wm"], "no such folder: {here}/none"),

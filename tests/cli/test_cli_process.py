@@ -224,6 +224,19 @@ def test_ctrl_c_after_the_fit_says_that_there_is_a_model(here):
     assert load_model("new.wm").meta["status"] == "solved"
 
 
+def test_ctrl_c_after_all_is_done_changes_nothing(here):
+    code = (
+        "import os, signal, sys, time, widemargin.cli\n"
+        "widemargin.cli.main = lambda: 1\n"
+        "from widemargin.__main__ import run\n"
+        "status = run()\n"
+        "os.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(0.1)\n"
+        "sys.exit(status)\n"
+    )
+    assert end(start("train", code=code)) == (1, "")
+
+
 # -- a terminal ------------------------------------------------------------------------
 
 

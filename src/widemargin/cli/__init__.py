@@ -1,9 +1,10 @@
 """Command line: train, predict, inspect, convert and generate.
 
 Results go to standard output, progress and errors to standard error. Exit status: 0 for
-a solved problem, 1 for an answer that is usable but not as good as asked, 2 for bad
-usage or bad input, which one line explains, 130 after Ctrl-C before there was a model,
-141 when standard output was closed before all was said.
+a solved problem, 1 for an answer that is usable but not as good as asked or that Ctrl-C
+ended, whatever its gap, 2 for bad usage or bad input, which one line explains, 130
+after Ctrl-C before there was a model or while it was tested or reported on, 141 when
+standard output was closed before all was said.
 """
 
 import importlib

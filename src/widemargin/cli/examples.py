@@ -5,7 +5,8 @@ See widemargin COMMAND --help for options and examples.
 
 exit status:
   0    solved, or done
-  1    the model is usable, but not as good as asked (says how far)
+  1    the model is usable, but not as good as asked (says how far), or Ctrl-C ended
+       its training
   2    bad usage or input (one line says what)
   130  Ctrl-C before there was a model, or while testing or reporting on it
   141  standard output was closed before all was said

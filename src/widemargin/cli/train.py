@@ -97,10 +97,10 @@ def _train_here(
     model = model if scaling is None else model.scaled(scaling)
     asked = _kept_apart(classifier, options.model)
     options.model = _save(model, asked)
-    if test is not None and _is_interrupted(classifier):  # it may take as long again
-        note(f"interrupted; {options.test} was not scored")
-        test = None
     try:
+        if test is not None and _is_interrupted(classifier):  # may take as long again
+            note(f"interrupted; {options.test} was not scored")
+            test = None
         report_training(options, classifier, data, test, search)
     except KeyboardInterrupt:
         note(f"interrupted; the model was written to {options.model}")
@@ -138,6 +138,11 @@ def _check_files(options: argparse.Namespace, checkpoint: Checkpoint | None) -> 
     inputs = [path for path in (options.data, options.test, *beside) if path]
     saved = checkpoint and checkpoint.path
     outputs = [path for path in (options.model, options.report, saved) if path]
+    if options.model == os.devnull:
+        raise ValueError(
+            f"expected a file, found a pipe or device: {os.devnull}; every training "
+            "writes its model, and says how long it took without that"
+        )
     check_outputs(outputs, inputs)
     names.check_trained(options.model)
     if options.report:

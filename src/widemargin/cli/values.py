@@ -10,6 +10,7 @@ from widemargin.kernels.table import GAMMAS
 from widemargin.parameters import meant
 
 STANDARD_INPUT = "/dev/stdin"  # what - stands for
+STANDARD_OUTPUT = "/dev/stdout"
 _READ = ("data", "input")
 _FILES = (*_READ, "model", "output", "test", "report", "checkpoint")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -32,6 +33,8 @@ def take_streams(options: argparse.Namespace) -> None:
     """
     for name in _FILES:
         found = getattr(options, name, None)
+        if name == "output" and found == STANDARD_OUTPUT:
+            found = "-"
         if found not in ("", "-"):
             continue
         if found and name in _READ and os.path.exists(STANDARD_INPUT):
