@@ -485,3 +485,10 @@ def test_weights_of_any_size_are_the_same_machine(kind, factor, rank):
     found = machine.decision_function(NEW)
     found *= np.abs(expected).max() / np.abs(found).max()  # one class has its unit
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
+def test_a_small_largest_nu_is_told_with_its_digits():
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    weights = np.where(y == 0, 1e-9, 1.0)
+    with pytest.raises(ValueError, match="at most 1.99999e-09, twice the share, by"):
+        NuSVC(nu=1e-5).fit(X, y, weights)

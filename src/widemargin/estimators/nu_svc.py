@@ -295,7 +295,9 @@ class NuSVC(ProbabilityMixin):
         # The smallest and the largest class have the least.
         most = largest_nu(min(total), max(total))
         if self.nu > most * (1.0 + 1e-12):
-            told = np.floor(most * PARTS_TOLD) / PARTS_TOLD
+            # Six digits of a small one, too: rounded down, so that it can be given.
+            parts = max(PARTS_TOLD, 10.0 ** (5 - np.floor(np.log10(most))))
+            told = np.floor(most * parts) / parts
             share = "share" if C is None else "share, by weight,"
             expected = (
                 f"be at most {told:g}, twice the {share} of the smaller one of two "
