@@ -254,6 +254,15 @@ def test_rows_whose_variance_has_no_inverse_are_named(gamma):
         Kernel("rbf", gamma=gamma).resolved(as_rows(1e-160 * X))
 
 
+@pytest.mark.parametrize("gamma", ["scale", "mean_distance"])
+def test_rows_whose_variance_overflows_are_named(gamma):
+    """It was said that the user's gamma was 0."""
+    X = np.random.default_rng(0).normal(size=(20, 200))
+    said = f"^X is too large for gamma='{gamma}'.*: scale the data"
+    with pytest.raises(ValueError, match=said):
+        Kernel("rbf", gamma=gamma).resolved(as_rows(1e153 * X))
+
+
 # -- indices ---------------------------------------------------------------------------
 
 

@@ -114,6 +114,7 @@ class Kernel:  # numpydoc ignore=PR02
         code = KERNELS[str(self.name)].code
         return code, float(self.gamma), self.coef0, self.degree
 
+    @np.errstate(over="ignore")  # a variance that is infinite is refused
     def resolved(self, rows: Rows, weights: Vector | None = None) -> "Kernel":
         """The kernel with gamma as a number, from the moments of the rows.
 
@@ -144,9 +145,10 @@ class Kernel:  # numpydoc ignore=PR02
             spread["mean_distance"] = 4.0 * float((std**2).sum()) / n
         width = n * spread[self.gamma]
         gamma = 1.0 / width if width > 0 else 1.0
-        if gamma == np.inf:
+        if not 0.0 < gamma < np.inf:
+            size = "small" if gamma else "large"
             raise ValueError(
-                f"X is too small for gamma={self.gamma!r}, which is one over a "
+                f"X is too {size} for gamma={self.gamma!r}, which is one over a "
                 "variance: scale the data (StandardScaler). Got columns of deviations "
                 f"up to {std.max():.3g}."
             )
