@@ -439,6 +439,11 @@ def test_options_of_data_are_refused_for_a_model(here, capsys):
     ("text", "words"),
     [
         ("1 2:1\n1 2:2\n", "expected at least two classes, found one (1)"),
+        (
+            "9007199254740993 2:1\n9007199254740992 2:2\n",
+            "expected at least two classes, found one (9007199254740992); from 2\\^53 on "
+            "neighbouring numbers are one in float64",
+        ),
         ("1\n-1\n", 'expected an "index:value" in some row, found none'),
         ("1 1:1 3:1e200\n-1 1:2\n", "X must hold .* squares .* Column 3 is too large."),
         ("1 0:1 3:1e200\n-1 1:2\n", "X must hold .* squares .* Column 3 is too large."),

@@ -51,6 +51,7 @@ _PARAMETERS = {
     "sample_weight": "--weight",
 }
 _BLANK = b" \t\r\n\xef\xbb\xbf"  # with the byte-order mark
+_ROUNDED = 2.0**53  # the first number of which a neighbour is no float64
 OURS = "widemargin"
 _HEADS = {OURS: MAGIC} | HEADS
 _ONNX = b"\x08"  # the version of its format follows
@@ -139,9 +140,13 @@ def check_columns(path: str, X: Any) -> None:
 def check_classes(path: str, y: Any) -> None:
     """Refuse labels of a single class."""
     if np.all(y == y[0]):
+        is_rounded = y.dtype.kind == "f" and abs(y[0]) >= _ROUNDED
+        why = "; from 2^53 on neighbouring numbers are one in float64" * bool(
+            is_rounded
+        )
         raise ValueError(
             f"{path}: expected at least two classes, "
-            f"found one ({as_text(y[:1].tolist()[0])})"
+            f"found one ({as_text(y[:1].tolist()[0])}){why}"
         )
 
 
