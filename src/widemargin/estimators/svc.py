@@ -159,7 +159,8 @@ class SVC(ProbabilityMixin):
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse, of y_i alpha_i,
         positive for ``classes_[1]``. One against one: (c - 1, n_sv), arranged and
-        signed as in `sklearn.svm.SVC`. One against the rest: (c, n_sv).
+        signed as in `sklearn.svm.SVC`. One against the rest: (c, n_sv). With
+        kernel="linear" ``coef_`` predicts: see there.
     intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
     coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept. The
         certificate is of them; the sum of support vectors that ``dual_coef_`` makes is

@@ -115,7 +115,8 @@ class SVR(Regressor):
     n_support_ : ndarray (1,)
     dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse; positive where the
         prediction is too small
-    coef_ : ndarray (1, n), of kernel="linear"; read-only
+    coef_ : ndarray (1, n), of kernel="linear"; read-only. The certificate is of it,
+        and the sum that ``dual_coef_`` makes is only near: see `SVC`
     intercept_ : ndarray (1,)
     kernel_ : Kernel, with gamma as a number
     gamma_ : float
