@@ -441,7 +441,7 @@ def test_options_of_data_are_refused_for_a_model(here, capsys):
         ("1 2:1\n1 2:2\n", "expected at least two classes, found one (1)"),
         (
             "9007199254740993 2:1\n9007199254740992 2:2\n",
-            "expected at least two classes, found one (9007199254740992); from 2\\^53 on "
+            "expected at least two classes, found one .9007199254740992.; from 2\\^53 on "
             "neighbouring numbers are one in float64",
         ),
         ("1\n-1\n", 'expected an "index:value" in some row, found none'),
