@@ -1,5 +1,6 @@
 """Solutions of the binary problems of one fit, and what all of them are together."""
 
+import copy
 import functools
 import os
 import re
@@ -89,6 +90,12 @@ class Solutions(Sequence[Solution]):
     @abstractmethod
     def _make(self, k: int) -> Solution:
         """The solution of problem k."""
+
+    def certified(self, columns: Columns) -> "Solutions":
+        """The same with other certificates, those of ``columns``."""
+        other = copy.copy(self)
+        other.columns, other._made = columns, {}
+        return other
 
     def __len__(self) -> int:
         return len(self.columns.b)

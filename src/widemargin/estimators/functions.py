@@ -22,6 +22,7 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.models.decisions import Decision
 from widemargin.problems.regression import of_samples
 from widemargin.solution import Solution
+from widemargin.solutions import weights_of
 
 Vector = NDArray[np.float64]
 
@@ -139,8 +140,4 @@ def _count(support: NDArray[np.intp]) -> NDArray[np.int32]:
 
 def _column_weights(fit: Fit) -> NDArray[Any]:
     """Weights of the columns, (1, n), of the solution of a linear kernel."""
-    solution, training = fit.solutions[0], fit.training
-    if training.recipe.kernel is None:
-        return solution.w[np.newaxis].copy()
-    rows = training.rows
-    return rows.rmatvec(of_samples(solution.w, rows.shape[0]))[np.newaxis]
+    return weights_of(fit.solutions) if fit.weights is None else fit.weights

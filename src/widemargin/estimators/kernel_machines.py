@@ -1,13 +1,11 @@
 """What estimators with a kernel share: its parameters, their model and its parts."""
 
 import functools
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
@@ -22,7 +20,7 @@ from widemargin.estimators.support_vectors import (
     keep_as_stored,
     keep_support,
 )
-from widemargin.estimators.training import Recipe, Signs, Training, Vector
+from widemargin.estimators.training import Recipe, Signs, Vector
 from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.kernel import Kernel, check_kernel
@@ -30,8 +28,7 @@ from widemargin.models.decisions import Decisions
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 from widemargin.problems import Problem
-from widemargin.solution import Solution
-from widemargin.solutions import dual_variables, weights_of
+from widemargin.solutions import weights_of
 from widemargin.solvers.driver.contract import Solver
 
 # What the model of one function is made of, and one of classes.
@@ -152,7 +149,7 @@ def keep_machines(estimator: Any, fit: Fit) -> None:
     else:
         keep_as_stored(estimator, training.rows)
     if kernel.name == "linear":
-        keep_weights(estimator, _weights(training, solutions))
+        keep_weights(estimator, _weights(fit))
     if kernel.name in ("linear", "precomputed"):
         estimator._meta["kernel"] = kernel.name
     if fit.map is not None and fit.map.landmarks is None:
@@ -215,20 +212,9 @@ def _keep_landmarks(estimator: Any, fit: Fit) -> None:
     estimator.n_support_ = np.bincount(classes, minlength=len(estimator.classes_))
 
 
-def _weights(training: Training, solutions: Sequence[Solution]) -> NDArray[Any]:
+def _weights(fit: Fit) -> NDArray[Any]:
     """Weights of the columns, a row each problem, of solutions of a linear kernel."""
-    if training.recipe.kernel is None:
-        return weights_of(solutions)
-    X = training.rows.in_memory()
-    if X is None or not training.tasks.are_pairs:
-        found = (training.rows_of(k).rmatvec(s.w) for k, s in enumerate(solutions))
-        return np.stack(list(found))
-    own, ends = training.chosen_of_pairs(), np.cumsum(training.sizes)
-    positive = np.repeat(training.tasks.positive, training.sizes)
-    y = np.where(training.index[own] == positive, 1.0, -1.0)
-    parts = y * dual_variables(solutions), own, np.append(0, ends)
-    W: Any = sparse.csr_array(parts, shape=(len(ends), X.shape[0])) @ X
-    return np.asarray(W.toarray() if sparse.issparse(W) else W)
+    return weights_of(fit.decisions) if fit.weights is None else fit.weights
 
 
 def kernel_model(estimator: Any) -> Model:

@@ -279,15 +279,6 @@ class Approximation:
         return exact_certificate(problem, alpha, lifted, model, solution.b)
 
 
-def with_weights(training: Training, k: int, solution: Solution) -> Solution:
-    """The solution of problem k in features, with their weights as its w: (r,)."""
-    if training.recipe.kernel is None:
-        return solution
-    rows = training.rows_of(k)
-    w = rows.rmatvec(of_samples(solution.w, rows.shape[0]))
-    return dataclasses.replace(solution, w=w, w_of_rows=False)
-
-
 def read(rows: Rows, memory_limit: int | None) -> Rows:
     """The rows, in memory if they fit there."""
     (m, n), limit = rows.shape, _limit(memory_limit)

@@ -274,7 +274,10 @@ class NuSVC(ProbabilityMixin):
         reason = "the classes overlap too much (their reduced hulls meet)"
         found = self._found_for(training)
         fit = without_margin(found, float(self.nu), reason, self._pairs)
-        return dataclasses.replace(fit, reduced=_Divided(fit.solutions, training.sizes))
+        divided, W = _Divided(fit.solutions, training.sizes), fit.weights
+        if W is not None:
+            W = W / divided.by[:, np.newaxis]
+        return dataclasses.replace(fit, reduced=divided, weights=W)
 
     def _pairs(self) -> list[str]:
         """The names of the classes of each binary problem."""
@@ -320,15 +323,15 @@ class _Divided(Solutions):
 
     def __init__(self, solutions: Sequence[Solution], sizes: Any) -> None:
         found, alpha = columns_of(solutions), dual_variables(solutions)
-        self._by = np.where(found.rho > 0.0, found.rho, 1.0)
+        self.by = np.where(found.rho > 0.0, found.rho, 1.0)
         if Status.NO_MARGIN in found.statuses:
             has_none = [status is Status.NO_MARGIN for status in found.statuses]
-            self._by[has_none] = 1.0
-        columns = dataclasses.replace(found, b=found.b / self._by)
-        super().__init__(columns, alpha / np.repeat(self._by, sizes), None)
+            self.by[has_none] = 1.0
+        columns = dataclasses.replace(found, b=found.b / self.by)
+        super().__init__(columns, alpha / np.repeat(self.by, sizes), None)
         self._solutions = solutions
 
     def _make(self, k: int) -> Solution:
         """The solution of problem k."""
-        one, by = self._solutions[k], float(self._by[k])
+        one, by = self._solutions[k], float(self.by[k])
         return one.changed(alpha=one.alpha / by, w=one.w / by, b=one.b / by)

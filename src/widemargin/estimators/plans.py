@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.estimators.column_weights import weighed
 from widemargin.estimators.low_rank import (
     Approximation,
     Mapping,
@@ -15,7 +16,6 @@ from widemargin.estimators.low_rank import (
     rank_for,
     read,
     refuse_stored,
-    with_weights,
 )
 from widemargin.estimators.solving import (
     checkpoints,
@@ -71,6 +71,7 @@ class Fit:
     map : Approximation or None, whose features the solutions are over
     reduced : sequence of Solution or None, what predicts in the place of the solutions
     n_support : ndarray (c,) or None, support vectors by class, of rows on a cluster
+    weights : ndarray (t, n) or None, of the columns, of solutions with a linear kernel
     """
 
     training: Training
@@ -79,6 +80,7 @@ class Fit:
     map: Approximation | None = None
     reduced: Sequence[Solution] | None = None
     n_support: Any = None
+    weights: Any = None
 
     @property
     def decisions(self) -> Sequence[Solution]:
@@ -119,9 +121,9 @@ Plan = Callable[[Training], Fit]
 
 def exact(training: Training, certified: bool = False) -> Fit:
     """All problems as they are."""
-    solutions = solve_tasks(training)
+    solutions, W = weighed(training, solve_tasks(training))
     certificates = [proved(one) for one in (solutions if certified else ())]
-    return Fit(training, solutions, certificates)
+    return Fit(training, solutions, certificates, weights=W)
 
 
 def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
@@ -130,9 +132,10 @@ def low_rank(training: Training, mapping: Mapping, certified: bool) -> Fit:
     mapped = low.mapped(training, mapping)
     if low.is_empty:  # the time is over
         mapped = mapped.limited(until=MOMENT)
-    found = enumerate(solve_tasks(mapped))
-    weighted = (with_weights(mapped, k, solution) for k, solution in found)
-    solutions = [advised(solution, low.map.method) for solution in weighted]
+    found, W = weighed(mapped, solve_tasks(mapped))
+    if W is not None:  # sums of features
+        found = [s.changed(w=w, w_of_rows=False) for s, w in zip(found, W, strict=True)]
+    solutions = [advised(solution, low.map.method) for solution in found]
     before = dataclasses.replace(mapped, rows=training.rows)
     certificates = [
         low.bounds(before, k, solution)
@@ -209,7 +212,8 @@ def reduced(
         tell(training, k, solutions[-1])
     remove_solved(saved, solutions)
     chosen = [[few[min(j, len(few) - 1)] for few in cuts] for j in range(n_models)]
-    return [Fit(training, solutions, [], reduced=few) for few in chosen]
+    found = (weighed(training, few) for few in chosen)
+    return [Fit(training, solutions, [], reduced=few, weights=W) for few, W in found]
 
 
 def _of_few(problem: Problem, solution: Solution, model: Reduced) -> Solution:
