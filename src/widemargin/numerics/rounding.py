@@ -43,8 +43,8 @@ def gamma_n(terms: float, unit: float = UNIT) -> float:
 
 
 def at_zero(total: float, m: int) -> float:
-    """Objective of v = 0, the sum of m weights, or a little more."""
-    return total * (1.0 + gamma_n(m + 2))
+    """Objective of v = 0, a sum of m losses of rounded margins, or a little more."""
+    return total * (1.0 + gamma_n(m + 6))
 
 
 def column_sizes(mean: Vector, std: Vector, m: int, intercept: bool) -> Vector:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.losses.pointwise import PointwiseLoss
-from widemargin.numerics.rounding import gamma_n
+from widemargin.numerics.rounding import UNIT, Weights, gamma_n
 from widemargin.problems.intercept import curved_intercept, scored_losses
 from widemargin.solution import Certificate
 
@@ -43,8 +43,12 @@ class ConstantRows:
         objective = self.objective(loss, ridge)
         if intercept != "none":
             b = min(self.best_intercept(loss, ridge), b, key=objective)
-        over = gamma_n(len(self.labels) + 8) * objective(b)
-        return Certificate(objective(b) + over, 0.0, scale, over), b
+        primal, m = objective(b), len(self.labels)
+        over = gamma_n(m + 8) * primal
+        if (self.q != 1.0).any():  # rounded margins: a share of their slacks off, and b
+            weights = Weights(float(self.C.max()), float(self.C.sum()))
+            over += loss.excess(weights, primal, UNIT * abs(b) * m**0.5)
+        return Certificate(primal + over, 0.0, scale, over), b
 
     def sweep(self, task: Any, *args: Any) -> Any:
         """What a task finds in all rows: these are vectors only."""

@@ -107,7 +107,10 @@ class LinearProblem(Problem):
     def _bounds(self, v: Vector, losses: float, sums: "DualSums") -> Certificate:
         """Bounds from float64 sums, by what these may be off."""
         g, (_, mass, _), squares, depth = sums
-        spread = gamma_n(len(v) + 2) * float(np.abs(v) @ self._sizes)
+        # One more where q is rounded, as y - epsilon is: by a share of the slack and of
+        # the score, as q is their sum.
+        terms = len(v) + 2 + (not self.has_unit_margins)
+        spread = gamma_n(terms) * float(np.abs(v) @ self._sizes)
         over = self.pointwise.excess(self._weights, losses, spread)
         length = self._weights.length(mass, squares)
         error = gamma_n(depth.additions + 3) * length * self._sizes
@@ -128,7 +131,7 @@ class LinearProblem(Problem):
         make, in float64.
         """
         g, (_, _, size), squares, depth = sums
-        off = gamma_n(depth.additions + 5) * rounding.SLACK
+        off = gamma_n(depth.additions + 8) * rounding.SLACK
         ridge, squares = self._ridge(v), squares * self.pointwise.dual_share
         over += off * losses + gamma_n(len(v) + 2) * ridge
         under = rounding.dual_error(g, error, self.R) + off * (size + squares)

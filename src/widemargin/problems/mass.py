@@ -187,7 +187,6 @@ class MassProblem(KernelProblem):
         """Upper bound P, and how much of it may be rounding."""
         self.proved_rho = rho = self.rho_for(f.values, b)
         t, most = f.slacks(self.signs, b, self.margins + rho)
-        most = most + gamma_n(2) * (np.abs(self.margins) + abs(rho))
         plain, largest = self._losses_of(t, most)
         losses = (1.0 + gamma_n(len(c) + 8)) * largest
         (square, error), pull = f.squared_norm(c), self.mass * rho

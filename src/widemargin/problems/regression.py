@@ -93,7 +93,10 @@ def _margin(target: Vector, sign: float, epsilon: float) -> Vector:
 
 
 def margins(target: Vector, epsilon: float) -> Vector:
-    """What the margins of the two rows of each sample have to reach: (2 m,)."""
+    """What the margins of the two rows of each sample have to reach: (2 m,).
+
+    They are rounded, which certificates count: each may be off by u of itself.
+    """
     return np.concatenate([target - epsilon, -target - epsilon])
 
 
