@@ -214,8 +214,10 @@ def test_upper_bounds_are_of_feasible_points_only():
     assert isinstance(problem, HardProblem)
     solution = solve(problem, tol=1e-6)
     assert problem.primal(-solution.w, -solution.b) == np.inf
-    larger = problem.primal(3.0 * solution.w, 3.0 * solution.b)  # is scaled back
-    assert larger == pytest.approx(solution.certificate.primal, rel=1e-9)
+    smaller = problem.primal(0.3 * solution.w, 0.3 * solution.b)  # is scaled up
+    assert smaller == pytest.approx(solution.certificate.primal, rel=1e-9)
+    larger = problem.primal(3.0 * solution.w, 3.0 * solution.b)
+    assert larger == pytest.approx(9.0 * solution.certificate.primal, rel=1e-9)
 
 
 def test_weights_are_infinite_or_zero():

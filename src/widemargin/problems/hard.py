@@ -25,7 +25,7 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.losses.pointwise import LOSSES
 from widemargin.numerics import twofold
-from widemargin.numerics.rounding import UNIT, gamma_n
+from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.base import FLOOR, KINDS, LEAST_FLOOR, Problem, margins
 from widemargin.solution import Certificate
@@ -193,8 +193,8 @@ class HardProblem(Problem):
     ) -> Certificate:
         """Certificate of an answer: bounds of the optimum that rounding cannot break.
 
-        Where q = 1 the upper bound is that of (w, b) divided by the smallest margin;
-        else it is infinite where a margin is not reached.
+        The upper bound is that of (w, b); where a margin is not reached, it is that of
+        (w, b) divided by the smallest one, if q = 1, else infinite.
 
         Parameters
         ----------
@@ -216,10 +216,10 @@ class HardProblem(Problem):
         """Upper bound of the optimum by a point v, and what of it is rounding."""
         if self.is_met_by_zero and not v.any():  # bounds of sums are not zero
             return 0.0, 0.0
-        slack = float(self._slacks(v).max())
+        slack = float(self._slacks(v)[0].max())
         half, error = self._half_norm(v)
         if self.has_unit_margins:
-            least = (1.0 - slack) * (1.0 - 4.0 * UNIT)
+            least = min((1.0 - slack) * (1.0 - 4.0 * UNIT), 1.0)
             if not least > 0.0:
                 return np.inf, 0.0
             factor = (1.0 + 8.0 * UNIT) / (least * least)
@@ -232,14 +232,16 @@ class HardProblem(Problem):
         """The answer with the best free intercept, where q = 1 with margins of 1.
 
         It is (w, b) itself where that does not tell the classes apart. Where w and
-        alpha say the same both get the factor. Zero, where it reaches all margins.
+        alpha say the same both get the factor, which allows for the rounding of its
+        products: what is returned has the margins. Zero, where it reaches all margins.
         """
         if self.is_met_by_zero:
             return np.zeros_like(alpha), np.zeros_like(w), 0.0
         v = self.stack(w, self.best_intercept(w, b))
         factor = 1.0
         if self.has_unit_margins:
-            least = 1.0 - float(self._slacks(v).max())
+            slack, size = self._slacks(v)
+            least = 1.0 - float((slack + UNIT * SLACK * size).max())
             factor = (1.0 + 16.0 * UNIT) / least if least > 0.0 else 1.0
         w, b = self.split(v)
         if self.couples:
@@ -250,7 +252,7 @@ class HardProblem(Problem):
         """The free intercept with the largest smallest margin; b if it is not free."""
         if self.intercept != "free":
             return b
-        slack = self._slacks(self.stack(w, 0.0))
+        slack = self._slacks(self.stack(w, 0.0))[0]
         y = self.y if self.kept is None else self.y[self.kept]
         return 0.5 * float(slack[y > 0].max() - slack[y < 0].max())
 
@@ -270,17 +272,24 @@ class HardProblem(Problem):
         bounds = soft.twofold_bounds(state, np.zeros(soft.order))
         return dataclasses.replace(bounds, primal=np.inf, scale=self.scale)
 
-    def _slacks(self, v: Vector) -> Vector:
-        """What the slacks of the kept rows are at most: (kept rows,)."""
+    def _slacks(self, v: Vector) -> tuple[Vector, Vector]:
+        """What the slacks of the kept rows are at most, and the sizes of their scores.
+
+        These are sums of absolute values, or more: (kept rows,) each.
+        """
         soft: Any = self.soft
         if not soft.couples:
-            state = soft.state(slack=0.0)
+            state = soft.state(slack=0.0, size=0.0)
             soft.A.sweep(_slack, state, v)
-            return np.asarray(state.slack)
+            return np.asarray(state.slack), np.asarray(state.size)
         m = soft.rows.shape[0]
-        b = float(v[m]) if len(v) > m else 0.0
-        sums = soft._twofold(v[:m])
-        return np.asarray(sums.slacks(soft.signs, b, soft.margins)[1])
+        c, b = v[:m], float(v[m]) if len(v) > m else 0.0
+        sums, roots = soft._twofold(c), soft._roots
+        if soft.kernel.name == "linear":  # whose weights are rounded to predict
+            length = math.sqrt(max(sum(sums.squared_norm(c)), 0.0))
+            sums = sums._replace(errors=sums.errors + UNIT * SLACK * length * roots)
+        size = float(np.abs(c) @ roots) * roots * SLACK + abs(b)
+        return sums.slacks(soft.signs, b, soft.margins)[1], size
 
     def _half_norm(self, v: Vector) -> tuple[float, float]:
         """The objective of v, and how far off that may be."""
@@ -320,3 +329,4 @@ def _slack(block: Any, part: RowState, v: Vector) -> None:
     hi, lo, size = twofold.matvec(block, v)
     error = twofold.bound(size, len(v) + 1)
     part.slack = twofold.slacks(hi, lo, error, margins(part))[1]
+    part.size = size
