@@ -35,6 +35,9 @@ StartPoint = tuple[Vector | None, Vector, float]
 
 # A time limit for work that is to end at once.
 MOMENT = 1e-9
+# The sum of C where alpha has a sum that is a share of it, squares of which are the
+# objectives.
+MOST_MASS = 1e150
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ def training_of(
     if tasks.factors is not None:
         times *= max(1.0, float(tasks.factors.max()))
         _refuse_underflow(estimator, C, float(tasks.factors.min()))
-    _refuse_overflow(estimator, C, times)
+    _refuse_overflow(estimator, C, times, recipe.nu is not None)
     callbacks = Callbacks(estimator, len(tasks), data)
     try:
         # Features of a kernel speak of SVC, whoever asks for them.
@@ -265,16 +268,22 @@ def training_of(
         callbacks.close()
 
 
-def _refuse_overflow(estimator: Any, C: Any, times: float) -> None:
-    """Refuse C, each so many times, whose sum is beyond all floats."""
+def _refuse_overflow(estimator: Any, C: Any, times: float, has_mass: bool) -> None:
+    """Refuse C, each so many times, whose sum is beyond all floats, or its square."""
     if isinstance(C, RowVector) or has_infinity(C):  # looked at there, or a hard margin
         return
     with np.errstate(over="ignore"):
-        total = float(C.sum() if np.ndim(C) else C)
-    if not math.isfinite(times * total):
+        total = times * float(C.sum() if np.ndim(C) else C)
+    if not math.isfinite(total):
         raise ValueError(
             f"C times the weights of the rows must have a finite sum in "
             f"{type(estimator).__name__}. Got up to {np.max(C):g}."
+        )
+    if has_mass and total > MOST_MASS:
+        raise ValueError(
+            "The weights of the rows, times C if there is one, must have a sum of at "
+            f"most {MOST_MASS:g} in {type(estimator).__name__}. Got up to "
+            f"{np.max(C):g}."
         )
 
 
