@@ -13,6 +13,7 @@ import numpy as np
 from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
 from widemargin.problems.constant import ConstantRows
+from widemargin.problems.regression import are_rounded
 from widemargin.solution import Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions
 from widemargin.solvers.driver.advice import ROUGH, worth
@@ -103,4 +104,5 @@ def _zero(training: Training, k: int, scale: float) -> tuple[Certificate, float]
         m = len(q) // 2
         y, C = np.repeat([1, -1], m), np.tile(np.broadcast_to(C, m), 2)
     rows = ConstantRows(y.astype(np.float64), np.broadcast_to(C, len(y)), q)
-    return rows.proved(*form(training), scale)
+    rounded = q is not None and are_rounded(q)
+    return rows.proved(*form(training), scale, rounded)

@@ -159,14 +159,16 @@ def add(hi: Any, lo: Any, more_hi: Any, more_lo: Any) -> tuple[Any, Any]:
     return _two_sum(high, rest + last)
 
 
-def slacks(hi: Vector, lo: Any, error: Vector, q: Any = 1.0) -> tuple[Vector, Vector]:
+def slacks(
+    hi: Vector, lo: Any, error: Vector, q: Any = 1.0, off: float = 0.0
+) -> tuple[Vector, Vector]:
     """The slacks q - hi - lo, and the most they are where hi + lo are off: (m,).
 
-    A number q is what it says; of a vector each may be rounded, as y - epsilon is.
+    And q by a share ``off`` of itself.
     """
     t, rest = add(q, 0.0, -hi, -lo)
-    off = (error + np.abs(rest)) * SLACK + UNIT * np.abs(t)
-    return t, t + (off + UNIT * np.abs(q) if np.ndim(q) else off)
+    most = (error + np.abs(rest)) * SLACK + UNIT * np.abs(t)
+    return t, t + (most + off * np.abs(q))
 
 
 def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:

@@ -109,6 +109,8 @@ class Problem:
         Floor of ``|P|`` in relative gaps: 1e-10 of the objective of v = 0, where q is
         not 1 and the optimum may be zero; with a mass and q = 0, 1e-10 of the largest
         mass^2 k(x, x); else 0.
+    q_rounding : float, default=0.0
+        How far off q may be, as a share of itself: regressions round y - epsilon.
 
     Raises
     ------
@@ -137,6 +139,7 @@ class Problem:
     proved_rho = 0.0  # the rho that the last upper bound is of, where there is a mass
     needed_labels: tuple[int, ...] = (1, -1)
     _column_sizes: Vector | None = None  # of A, once they are asked for
+    q_rounding: float = 0.0
 
     def __new__(  # noqa: D102
         cls,

@@ -36,16 +36,19 @@ class ConstantRows:
         self.q = np.ones(len(labels)) if q is None else q
 
     def proved(
-        self, loss: PointwiseLoss, intercept: str, scale: float
+        self, loss: PointwiseLoss, intercept: str, scale: float, are_rounded: bool
     ) -> tuple[Certificate, float]:
-        """The bounds of the optimum that the best constant proves, and its b."""
+        """The bounds of the optimum that the best constant proves, and its b.
+
+        ``are_rounded``: whether the margins q may be.
+        """
         ridge, b = float(intercept == "penalized"), 0.0
         objective = self.objective(loss, ridge)
         if intercept != "none":
             b = min(self.best_intercept(loss, ridge), b, key=objective)
         primal, m = objective(b), len(self.labels)
         over = gamma_n(m + 8) * primal
-        if (self.q != 1.0).any():  # rounded margins: a share of their slacks off, and b
+        if are_rounded:  # by shares of their slacks, and of b
             weights = Weights(float(self.C.max()), float(self.C.sum()))
             over += loss.excess(weights, primal, UNIT * abs(b) * m**0.5)
         return Certificate(primal + over, 0.0, scale, over), b

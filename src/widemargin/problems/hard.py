@@ -280,7 +280,7 @@ class HardProblem(Problem):
         soft: Any = self.soft
         if not soft.couples:
             state = soft.state(slack=0.0, size=0.0)
-            soft.A.sweep(_slack, state, v)
+            soft.A.sweep(_slack, state, v, soft.q_rounding)
             return np.asarray(state.slack), np.asarray(state.size)
         m = soft.rows.shape[0]
         c, b = v[:m], float(v[m]) if len(v) > m else 0.0
@@ -289,7 +289,7 @@ class HardProblem(Problem):
             length = math.sqrt(max(sum(sums.squared_norm(c)), 0.0))
             sums = sums._replace(errors=sums.errors + UNIT * SLACK * length * roots)
         size = float(np.abs(c) @ roots) * roots * SLACK + abs(b)
-        return sums.slacks(soft.signs, b, soft.margins)[1], size
+        return sums.slacks(soft.signs, b, soft.margins, soft.q_rounding)[1], size
 
     def _half_norm(self, v: Vector) -> tuple[float, float]:
         """The objective of v, and how far off that may be."""
@@ -325,8 +325,8 @@ def _largest(alpha: ArrayLike) -> float:
     return 2.0 * largest if 0.0 < largest < np.inf else 1.0
 
 
-def _slack(block: Any, part: RowState, v: Vector) -> None:
+def _slack(block: Any, part: RowState, v: Vector, off: float) -> None:
     hi, lo, size = twofold.matvec(block, v)
     error = twofold.bound(size, len(v) + 1)
-    part.slack = twofold.slacks(hi, lo, error, margins(part))[1]
+    part.slack = twofold.slacks(hi, lo, error, margins(part), off)[1]
     part.size = size

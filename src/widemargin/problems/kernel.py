@@ -272,11 +272,13 @@ class KernelProblem(Problem):
         if self.mass is not None or self.norm is not None:
             return self.zero_certificate
         rows = self._rows_at(np.zeros(self.rows.shape[0]))
-        return rows.proved(self.pointwise, self.intercept, self.scale)[0]
+        form = self.pointwise, self.intercept, self.scale
+        return rows.proved(*form, not self.has_unit_margins)[0]
 
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
-        plain, largest = self._losses_of(*f.slacks(self.signs, b, self.margins))
+        slacks = f.slacks(self.signs, b, self.margins, self.q_rounding)
+        plain, largest = self._losses_of(*slacks)
         losses = (1.0 + gamma_n(len(c) + 8)) * largest
         square, error = f.squared_norm(c)
         rest = 0.5 * (square + self._penalty_of(b))

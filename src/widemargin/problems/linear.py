@@ -109,7 +109,7 @@ class LinearProblem(Problem):
         g, (_, mass, _), squares, depth = sums
         # One more where q is rounded, as y - epsilon is: by a share of the slack and of
         # the score, as q is their sum.
-        terms = len(v) + 2 + (not self.has_unit_margins)
+        terms = len(v) + 2 + (self.q_rounding > 0.0)
         spread = gamma_n(terms) * float(np.abs(v) @ self._sizes)
         over = self.pointwise.excess(self._weights, losses, spread)
         length = self._weights.length(mass, squares)
@@ -167,7 +167,7 @@ class LinearProblem(Problem):
         """Bounds from sums in twice the precision. One sweep."""
         state = state.join(self.A.state())
         losses, g, positive, scalars = self.A.sweep(
-            _twofold_sums, state, v, self.pointwise
+            _twofold_sums, state, v, self.pointwise, self.q_rounding
         )
         sums, depth = (g.hi, *scalars), scalars[2]
         error = g.error(depth.additions + len(v))
@@ -370,7 +370,7 @@ def _both_sums(
 
 
 def _twofold_sums(
-    block: Any, part: RowState, v: Vector, loss: PointwiseLoss
+    block: Any, part: RowState, v: Vector, loss: PointwiseLoss, off: float
 ) -> tuple[float, Twofold, tuple[Vector, float], tuple[Linear, float, Depth]]:
     """The same in twice the precision, and losses that no error makes too small.
 
@@ -378,7 +378,7 @@ def _twofold_sums(
     """
     hi, lo, size = twofold.matvec(block, v)
     q = margins(part)
-    t = twofold.slacks(hi, lo, twofold.bound(size, len(v) + 1), q)[1]
+    t = twofold.slacks(hi, lo, twofold.bound(size, len(v) + 1), q, off)[1]
     g = Twofold(*np.zeros((3, len(v))))
     twofold.rmatvec(block, part.alpha, g.hi, g.lo, g.size)
     own = part.alpha * (part.labels > 0)

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.kernels.kernel import Kernel
-from widemargin.numerics.rounding import gamma_n
+from widemargin.numerics.rounding import UNIT, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems import sums
 from widemargin.problems.base import FLOOR, KINDS, LEAST_FLOOR
@@ -186,7 +186,7 @@ class MassProblem(KernelProblem):
     def upper_bound(self, c: Vector, f: Sums, b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
         self.proved_rho = rho = self.rho_for(f.values, b)
-        t, most = f.slacks(self.signs, b, self.margins + rho)
+        t, most = f.slacks(self.signs, b, self.margins + rho, UNIT)
         plain, largest = self._losses_of(t, most)
         losses = (1.0 + gamma_n(len(c) + 8)) * largest
         (square, error), pull = f.squared_norm(c), self.mass * rho

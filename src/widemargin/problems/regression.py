@@ -19,6 +19,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import finite
+from widemargin.numerics.rounding import UNIT
 from widemargin.problems.base import Problem
 
 Vector = NDArray[np.float64]
@@ -72,7 +73,9 @@ def regression_problem(
     labels = np.repeat(np.array([1, -1], np.int8), m)
     q = margins(target, epsilon)
     weights = np.tile(C, 2) if np.ndim(C) else C
-    return Problem(DoubledRows(rows), labels, weights, loss, intercept, q=q, **options)
+    rows = DoubledRows(rows)
+    problem = Problem(rows, labels, weights, loss, intercept, q=q, **options)
+    return _rounded(problem, epsilon)
 
 
 def _there(
@@ -85,7 +88,15 @@ def _there(
     state: Any = doubled.both(labels=tuple(signs), q=tuple(q))
     if isinstance(C, RowVector):
         C = doubled.both(C=(C, C)).C
-    return Problem(doubled, state.labels, C, loss, intercept, q=state.q)
+    problem = Problem(doubled, state.labels, C, loss, intercept, q=state.q)
+    return _rounded(problem, epsilon)
+
+
+def _rounded(problem: Problem, epsilon: float) -> Problem:
+    """The problem, whose margins are rounded unless epsilon is 0."""
+    its: Any = getattr(problem, "soft", problem)  # of a hard margin
+    its.q_rounding = UNIT if epsilon else 0.0
+    return problem
 
 
 def _margin(target: Vector, sign: float, epsilon: float) -> Vector:
@@ -95,9 +106,14 @@ def _margin(target: Vector, sign: float, epsilon: float) -> Vector:
 def margins(target: Vector, epsilon: float) -> Vector:
     """What the margins of the two rows of each sample have to reach: (2 m,).
 
-    They are rounded, which certificates count: each may be off by u of itself.
+    They are rounded, which certificates count: see ``q_rounding`` of `Problem`.
     """
     return np.concatenate([target - epsilon, -target - epsilon])
+
+
+def are_rounded(q: Vector) -> bool:
+    """Whether margins of samples, (2 m,), may be rounded: where epsilon is not 0."""
+    return bool(np.add(*np.split(q, 2)).any())
 
 
 def coefficients(alpha: Vector) -> Vector:

@@ -40,10 +40,15 @@ class Sums(NamedTuple):
     errors: Vector
     low: Vector | float = 0.0
 
-    def slacks(self, y: Vector, b: float, q: Any = 1.0) -> tuple[Vector, Vector]:
-        """The slacks q - y (f + b), and the most they are without rounding: (m,)."""
+    def slacks(
+        self, y: Vector, b: float, q: Any = 1.0, off: float = 0.0
+    ) -> tuple[Vector, Vector]:
+        """The slacks q - y (f + b), and the most they are without rounding: (m,).
+
+        Of q, too, which may be off by a share ``off`` of itself.
+        """
         hi, lo = twofold.add(self.values, self.low, b, 0.0)
-        return twofold.slacks(y * hi, y * lo, self.errors, q)
+        return twofold.slacks(y * hi, y * lo, self.errors, q, off)
 
     def squared_norm(self, c: Vector) -> tuple[float, float]:
         """The squared norm c'f, and a bound of its error."""
