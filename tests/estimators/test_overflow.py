@@ -8,7 +8,17 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+from widemargin import (
+    SVC,
+    SVR,
+    Kernel,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    as_rows,
+)
 
 STORED = {"dense": np.asarray, "sparse": sparse.csr_matrix}
 
@@ -115,3 +125,25 @@ def test_columns_beyond_all_digits_prove_no_less_than_zero(machine, scale):
     assert found.primal <= losses * (1 + 1e-12)
     assert 0.0 <= found.rounding <= found.gap
     assert machine.dual_gap_ <= 1.0
+
+
+def test_gamma_by_weights_whose_sums_with_rows_overflow():
+    """It was 1, with NumPy's warnings."""
+    X, _ = three_classes(60, 4)
+    weights = np.random.default_rng(1).uniform(0.5, 1.0, 60)
+    small, large = (
+        Kernel("rbf").resolved(as_rows(1e20 * X), np.ldexp(weights, e)).gamma
+        for e in (0, 1000)
+    )
+    assert small == large != 1.0
+
+
+def test_units_of_margins_that_no_C_has():
+    """C over the unit of tiny targets was infinite, with NumPy's warnings."""
+    X, _ = three_classes(60, 4)
+    weights = 10.0 ** np.linspace(-200, 290, 60)
+    machine = LinearSVR(C=1.0, epsilon=0.0, tol=1e-4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(X, 1e-100 * X[:, 0], sample_weight=weights)
+    assert not np.isnan(machine.dual_gap_)

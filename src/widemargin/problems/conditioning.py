@@ -296,7 +296,7 @@ def _units_here(problem: Problem) -> tuple[Vector, float, float]:
     if problem.intercept == "free":
         shift = float((problem.C * (y * q)).sum() / problem.total_weight)
         q = q - y * shift
-    unit = _unit(float(np.abs(q).mean()))
+    unit = _unit(problem, float(np.abs(q).mean()))
     return q / unit, unit, shift
 
 
@@ -305,15 +305,17 @@ def _units_there(problem: Problem) -> tuple[Any, float, float]:
     state, shift = problem.state(), 0.0
     if problem.intercept == "free":
         shift = float(state.sweep(_pull)) / problem.total_weight
-    unit = _unit(float(state.sweep(_sizes, shift)) / problem.rows.shape[0])
+    unit = _unit(problem, float(state.sweep(_sizes, shift)) / problem.rows.shape[0])
     made = problem.rows.state(scaled=0.0)
     state.join(made).sweep(_scale, shift, unit)
     return made.scaled, unit, shift
 
 
-def _unit(size: float) -> float:
-    """A power of 2 near the size of margins."""
-    return float(2.0 ** np.round(np.log2(size))) if size > 0.0 else 1.0
+def _unit(problem: Problem, size: float) -> float:
+    """A power of 2 near the size of margins; 1 where C over that is no float."""
+    unit = float(2.0 ** np.round(np.log2(size))) if size > 0.0 else 1.0
+    bounded = problem.total_weight if problem.is_bounded else 0.0
+    return unit if bounded / unit < np.inf else 1.0
 
 
 def _pull(part: RowState) -> float:

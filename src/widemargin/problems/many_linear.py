@@ -75,7 +75,10 @@ class ManyLinearProblems:
         if not 0.0 < size < np.inf:
             return self, Units()
         unit = float(2.0 ** np.round(np.log2(size)))
-        C = self.C / unit if self.loss.is_bounded else self.C
+        with np.errstate(over="ignore"):
+            C = self.C / unit if self.loss.is_bounded else self.C
+        if not np.isfinite(C.sum()):
+            return self, Units()
         return dataclasses.replace(self, C=C, q=q / unit), Units(unit, shift)
 
     def centered(self, alpha: Vector, W: Vector, b: Vector) -> Vector:
