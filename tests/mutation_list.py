@@ -470,8 +470,8 @@ MUTATIONS = [
     Mutation(
         "allowance: of scores",
         "scores.py",
-        "return twofold.slacks(y * hi, y * lo, self.errors, q)",
-        "return twofold.slacks(y * hi, y * lo, -self.errors, q)",
+        "return twofold.slacks(y * hi, y * lo, self.errors, q, off)",
+        "return twofold.slacks(y * hi, y * lo, -self.errors, q, off)",
         EXACT,
     ),
     Mutation(

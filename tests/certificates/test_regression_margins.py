@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.certificates.models import assert_bounds, dot, fractions
-from widemargin import SVR, LinearSVR
+from widemargin import SVR, LinearSVR, NuSVR
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 LOSSES = ["epsilon_insensitive", "squared_epsilon_insensitive"]
@@ -74,6 +74,25 @@ def test_svr(seed, loss):
         machine.set_params(kernel="poly", degree=1, gamma=1.0, coef0=1.0, loss=loss)
         machine.set_params(**parameters).fit(X, y)
         assert_bounds(machine, objective_of(machine, X, y, *by_kernel(machine, X)))
+
+
+@pytest.mark.parametrize("seed", [13, 14, 23, 46, 76, 79])
+def test_nu_svr_whose_rows_have_two_dual_variables(seed):
+    """``dual_coef_`` are differences of these, which were rounded."""
+    rng = np.random.default_rng(seed)
+    X = np.round(4.0 * rng.normal(size=(int(rng.integers(8, 20)), 2)))
+    y = X[:, 0] + rng.normal(size=len(X)) * 10.0 ** rng.uniform(-3, 0)
+    C, nu = 10.0 ** rng.uniform(4, 10), float(rng.choice([0.3, 0.5, 0.8, 1.0]))
+    machine = NuSVR(kernel="poly", degree=1, gamma=1.0, coef0=1.0, nu=nu, C=C)
+    machine.set_params(solver="irwls", max_iter=300)
+    machine.set_params(tol=float(rng.choice([1e-4, 1e-8]))).fit(X, y)
+    machine.epsilon = machine.epsilon_
+    exact = objective_of(machine, X, y, *by_kernel(machine, X))
+    exact += Fraction(nu) * Fraction(C) * len(X) * Fraction(machine.epsilon_)
+    assert_bounds(machine, exact)
+    plus, minus = np.split(machine.solution_.alpha, 2)
+    for a, b in zip(plus, minus, strict=True):
+        assert Fraction(a) - Fraction(b) == Fraction(a - b)
 
 
 def test_constant():

@@ -406,6 +406,8 @@ class KernelProblem(Problem):
         """
         state = self.dual_state(alpha)
         self.repair(state)
+        if self.columns.twins is not None:
+            state.alpha = _with_exact_differences(state.alpha)
         c = self.signs * state.alpha
         scores, b, exact = self.scores_for(c, float(v[-1]), tol)
         sums = scores.sums()
@@ -546,3 +548,12 @@ class KernelProblem(Problem):
 
 
 KINDS["kernel"] = KernelProblem
+
+
+def _with_exact_differences(alpha: Vector) -> Vector:
+    """Dual variables of both rows of each sample, whose differences predict.
+
+    Of two that are not zero the smaller one is rounded to the last digit of the other.
+    """
+    larger = np.tile(np.maximum(*np.split(alpha, 2)), 2)
+    return np.asarray((alpha + larger) - larger)

@@ -95,7 +95,7 @@ def _there(
 def _rounded(problem: Problem, epsilon: float) -> Problem:
     """The problem, whose margins are rounded unless epsilon is 0."""
     its: Any = getattr(problem, "soft", problem)  # of a hard margin
-    its.q_rounding = UNIT if epsilon else 0.0
+    its.q_rounding = UNIT if np.any(epsilon) else 0.0
     return problem
 
 
