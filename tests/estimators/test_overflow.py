@@ -37,6 +37,7 @@ def three_classes(m, n):
         (LinearSVC(solver="interior_point"), 300, 900, 1e140, "dense"),
         (LinearSVC(intercept="free"), 300, 900, 1e152, "dense"),
         (OneClassSVM(kernel="linear"), 300, 900, 1e152, "sparse"),
+        (OneClassSVM(kernel="linear", nu=1.0), 6, 3, 1e-190, "dense"),
     ],
     ids=str,
 )

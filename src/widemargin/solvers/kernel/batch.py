@@ -303,7 +303,7 @@ def _from_inside(problems: ManyProblems, k: int, limits: Limits) -> list[Answer]
         return []
 
 
-@np.errstate(invalid="ignore")  # infinite bounds
+@np.errstate(divide="ignore", invalid="ignore")  # squares of 0, infinite bounds
 def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
     """Which problems have no margin yet, and hardly any is possible: (t,)."""
     if not (problems.may_be_zero and problems.loss.is_bounded) or ends.may_curve:
