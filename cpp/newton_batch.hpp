@@ -15,9 +15,9 @@
 namespace widemargin {
 
 // steps[t]: Newton steps of problem t; a gap of `digits`, below the one that is asked for, is worth
-// some of them. From `few` steps on, if any, a problem is given up while nothing is proved and fewer
-// rows than columns have a loss: other methods take less time then. What is not begun before `stop`
-// says yes is zero.
+// some of them. From `few` steps on, if any, a problem is given up while nothing is proved and
+// fewer rows than columns have a loss: other methods take less time then. What is not begun before
+// `stop` says yes is zero.
 void newton_batch(const Compiled& code, const LinearProblems<DenseView<double>>& problems,
                   const LinearLimits& limits, double digits, std::int64_t few,
                   std::span<std::int64_t> steps);
