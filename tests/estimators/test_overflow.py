@@ -64,8 +64,6 @@ def test_fits_end_without_a_warning_of_floats(machine, m, n, scale, stored):
         (NuSVC(), None, 1e308, "'sample_weight' parameter of NuSVC.fit must have a fi"),
         (OneClassSVM(), None, 1e308, "'sample_weight' parameter of OneClassSVM.fit"),
         (SVC(C=10.0), None, 1e306, "C times the weights of the rows must have a finit"),
-        (OneClassSVM(), None, 1e160, "must have a sum of at most 1e+150 in OneClassSV"),
-        (NuSVC(), None, 1e160, "must have a sum of at most 1e+150 in NuSVC. Got up to"),
         (NuSVR(), 1.0, 1e160, "must have a sum of at most 1e+150 in NuSVR. Got up to"),
     ],
 )

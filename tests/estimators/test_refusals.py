@@ -379,9 +379,9 @@ def test_a_search_is_silent(kind, name):
         ("approximation", "OneClassSVM have it; GridSearchCV of"),
         ("certify", "SVC has it, with a rank; GridSearchCV of"),
         ("polish", "SVC has it, with a rank; GridSearchCV of"),
-        ("checkpoint", "leave it out; a search keeps nothing"),
+        ("checkpoint", "leave it out; nothing is kept here"),
         ("n_splits", "searches .* have cv=3 for three folds"),
-        ("estimator", "leave it out; it has a machine of its own"),
+        ("estimator", "leave it out; it takes none, and a search has a machine"),
     ],
 )
 def test_a_search_says_what_takes_the_place_of_a_keyword(kind, name, said):

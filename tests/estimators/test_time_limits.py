@@ -389,7 +389,7 @@ def test_bounds_that_are_proved_stand_where_twice_the_precision_has_no_time(
     assert bounds.relative_gap < 1e-6
 
 
-@pytest.mark.parametrize("off", [0.0, 1e-6], ids="off by {:g}".format)
+@pytest.mark.parametrize("off", [0.0, 1e-6, 1e-4], ids="off by {:g}".format)
 def test_bounds_at_hand_need_no_time(off):
     """Also those of a point that has to be repaired."""
     problem, solution = few_rows()
@@ -403,7 +403,7 @@ def test_bounds_at_hand_need_no_time(off):
     proved = problem.certify(alpha, w, b)
     assert proved.primal <= bounds.primal * (1.0 + 1e-12)
     assert bounds.dual <= proved.dual * (1.0 + 1e-12)
-    assert bounds.relative_gap < 0.05  # by values in float32
+    assert off > 1e-6 or bounds.relative_gap < 0.05  # by values in float32
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])

@@ -353,8 +353,9 @@ def fitted_anew(estimator: Any) -> Iterator[None]:
             f"This {type(estimator).__name__} is being fitted already: fit a clone of "
             "it (sklearn.base.clone), in each thread another one."
         )
-    before = _take_fitted(estimator)
+    before: dict[str, Any] = {}
     try:
+        before = _take_fitted(estimator)
         yield
     except BaseException as error:
         _take_fitted(estimator)

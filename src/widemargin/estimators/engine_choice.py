@@ -94,12 +94,12 @@ TUBE_SIZES, TUBE_WIDTH = 5.0, 0.05
 # most that end take 0.04 to 0.65 of it, others 5 to 20. (The same benchmark.)
 FACED_COLUMNS, FACED_SHARE = 100, 0.2
 FACED_WORK = 0.8
-# Classifiers with the squared hinge and so many columns begin with some of Newton's
+# Classifiers with the squared hinge, so many columns and rows begin with Newton's
 # steps. Most end soon. Those in which fewer rows than columns have a loss by then take
 # 20 to 190 of them: they go on with so many pair steps a row on products, which take
 # 0.06 to 0.5 of the time with a margin between the classes, up to 2 with hardly one:
 # 0.65 in the mean (`benchmarks/core/steps_or_newton.py --squared`).
-SQUARED_FIRST, SQUARED_STEPS = 5, 30
+SQUARED_FIRST, SQUARED_STEPS, SQUARED_ROWS = 5, 30, 200
 # The least gap of Newton's method: rounding decides below.
 LEAST_LINEAR_GAP = 1e-8
 # Numbers of each problem for each row: vectors of the core, and of its certificate.
@@ -178,7 +178,7 @@ def steps_before_newton(training: Training) -> Before:
     (m, n), q = training.rows.shape, training.recipe.q
     if suits_faces(training):
         return _faced(m, n)
-    if _has_many_columns(training):
+    if m >= SQUARED_ROWS and _has_many_columns(training):
         return Before(SQUARED_STEPS * m, newton=SQUARED_FIRST)
     wide = n >= max(STEP_COLUMNS, STEP_SHARE * m) and m <= MOST_LINEAR
     if q is None or not wide or not form(training)[0].is_bounded:

@@ -28,13 +28,13 @@ ADVICE = {
     "are kept (200 MB are memory_limit=200 << 20)",
     "callback": _SILENT,
     "certify": _OF_EXACT,
-    "checkpoint": "leave it out; a search keeps nothing of a run that was killed",
+    "checkpoint": "leave it out; nothing is kept here of a run that was killed",
     "class_weight": "sample_weight of fit weighs the rows",
     "coef0": _KERNELS,
     "degree": _KERNELS,
     "dual": "leave it out; solver chooses the method, and every answer has a primal "
     "and a dual point",
-    "estimator": "leave it out; it has a machine of its own",
+    "estimator": "leave it out; it takes none, and a search has a machine of its own",
     "epsilon": "SVR and LinearSVR have it",
     "fit_intercept": "write intercept='none' for fit_intercept=False, else leave it "
     "out",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
@@ -201,7 +202,7 @@ class LinearSVC(Classifier):
     def _model(self, meta: dict[str, Any]) -> Model:
         """The model of the weights as they are, which it shares; nothing is copied."""
         decides = decided_by(self, self._scheme)
-        decisions = Decisions(self.coef_.T, self.intercept_)
+        decisions = Decisions(np.asarray(self.coef_).T, self.intercept_)
         return Model(self.classes_, decisions=decisions, meta=meta, **decides)
 
     # -- parts of fit ------------------------------------------------------------------

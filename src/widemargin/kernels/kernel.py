@@ -129,8 +129,9 @@ class Kernel:  # numpydoc ignore=PR02
         n = rows.n_all
         mean, std = rows.moments  # refuses NaN
         if weights is not None:
-            # By a power of 2, which changes no digit: sums of large ones may overflow.
-            weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+            if isinstance(weights, np.ndarray):  # others are beside their rows
+                # A power of 2 changes no digit; sums of large weights may overflow.
+                weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
             state = rows.state(weights=weights)
             sums, squares = rows.sweep(_weighted_sums, state)
             mean = sums / weights.sum()

@@ -254,12 +254,10 @@ class KernelProblem(Problem):
 
         Those of a point whose scores are too rough for that; others are what they are.
         """
-        zero, least = self.zero_certificate, bounds.primal - bounds.rounding
-        hidden = least <= zero.primal
+        zero = self.zero_certificate
+        hidden = bounds.primal - bounds.rounding <= zero.primal
         if not hidden or bounds.relative_gap <= zero.relative_gap:
             return bounds
-        best = self.nothing
-        zero = best if least <= best.primal else zero
         primal, dual = min(bounds.primal, zero.primal), max(bounds.dual, zero.dual)
         return dataclasses.replace(bounds, primal=primal, dual=dual)
 
@@ -429,7 +427,9 @@ class KernelProblem(Problem):
         scores.settle()
         b = self.intercept_for(scores.values, c, b)
         exact = self.values(c, scores.values, b).is_within(max(COARSE, tol))
-        if exact or self.prove(c, scores.sums(), b).hides(tol):
+        # Of scores that a checkpoint knew nothing is proved: bounds would be infinite.
+        is_known = bool(np.isfinite(scores.sums().errors).all())
+        if exact or not is_known or self.prove(c, scores.sums(), b).hides(tol):
             self.refresh(scores, b)
             b = self.intercept_for(scores.values, c, b)
         return scores, b, exact

@@ -23,6 +23,7 @@ from widemargin.solvers import (
     InteriorPoint,
 )
 from widemargin.solvers.driver import limits
+from widemargin.solvers.driver.checkpoint import Saver
 
 RUNS = {
     "interior_point": (InteriorPoint(), "hinge", "free"),
@@ -90,6 +91,48 @@ def test_a_run_that_ends_within_a_step_goes_on_from_its_best_point(
     assert "(resumed at iteration " in last.reason
     assert last.trace[0].best_gap <= first.trace[-1].best_gap * (1 + 1e-9)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(("seed", "last"), [(0, 11), (3, 9), (9, 7)])
+def test_scores_of_a_checkpoint_do_not_make_bounds_infinite(tmp_path, seed, last):
+    """Of rows that all have alpha > 0, whose scores a resumed run had not made anew."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(60, 200))
+    X = rng.normal(size=(m, 5))
+    y = np.where(X[:, 0] + rng.normal(size=m) > 0, 1, -1)
+    problem = Problem(X, y, 0.01, "squared_hinge", "free", kernel=Kernel("rbf", 0.01))
+    path, solver = tmp_path / "run.checkpoint", IRWLS(working_set=32)
+    gaps = []
+    for most in (last, last + 1):
+        found = solve(problem, solver, tol=1e-6, max_iter=most, checkpoint=path)
+        gaps.append(found.certificate.relative_gap)
+    assert (found.alpha > 0.0).all()
+    assert gaps[1] <= gaps[0] < 0.1
+
+
+@pytest.mark.parametrize("theirs", ["junk", "another problem"])
+def test_an_answer_goes_into_no_other_file(tmp_path, monkeypatch, theirs):
+    """Another process may write the same path meanwhile."""
+    path, keep = tmp_path / "run.checkpoint", Saver.keep
+    X, y = PROBLEMS["breast_cancer"]()
+
+    def late(saver, answer):
+        if theirs == "junk":
+            path.write_bytes(b"junk")
+        else:
+            monkeypatch.setattr(Saver, "keep", keep)
+            path.unlink()
+            solve(
+                Problem(2.0 * X, y, 1.0), InteriorPoint(), max_iter=9, checkpoint=path
+            )
+        before.append(path.read_bytes())
+        keep(saver, answer)
+
+    before = []
+    monkeypatch.setattr(Saver, "keep", late)
+    found = solve(Problem(X, y, 1.0), InteriorPoint(), max_iter=9, checkpoint=path)
+    assert found.status == "max_iter"
+    assert path.read_bytes() == before[-1]
 
 
 def test_a_run_that_ends_before_its_first_step_keeps_its_start(tmp_path, monkeypatch):

@@ -204,9 +204,9 @@ class Saver:
         self._last = time.monotonic()
 
     def keep(self, answer: Answer) -> None:
-        """Add an answer to the file, if there is one."""
+        """Add an answer to the file of this run, if there is one."""
         path = self.checkpoint.path
-        if not os.path.exists(path):
+        if not self._is_own(path):
             return
         with (
             zipfile.ZipFile(path) as before,
@@ -219,6 +219,17 @@ class Saver:
                 with before.open(name) as source, _opened(archive, name) as target:
                     shutil.copyfileobj(source, target)
             self._write_answer(archive, answer)
+
+    def _is_own(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a file is of this problem: another run may have put its own there."""
+        if not os.path.exists(path):
+            return False
+        try:
+            with zipfile.ZipFile(path) as archive:
+                theirs = json.loads(archive.read(_FACTS))["problem"]
+        except _DAMAGE:
+            return False
+        return bool(theirs == json.loads(json.dumps(self._facts)))
 
     def _write_answer(self, archive: zipfile.ZipFile, answer: Answer) -> None:
         """Write an answer whose row vectors are here."""

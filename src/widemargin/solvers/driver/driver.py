@@ -43,6 +43,8 @@ Vector = NDArray[np.float64]
 # or made, to be kept if there is no time for a later answer; and how many times as long
 # the later one may take. The other share of the time is the most that is kept for it.
 SHARE, LONGER = 0.5, 1.5
+# What estimates of an objective by float32 values are off, as a share, or more.
+ESTIMATED = 1e-3
 # Sweeps that a simple answer takes, one or two, with time to spare. Where they take
 # longer than the grace, so much of the time is kept for it. And those of the best one.
 SIMPLE, BEST = 2.5, 10.0
@@ -280,7 +282,9 @@ class _Driver:
                 alpha = self.core.gather(self.core.slopes(source)[0])
             self.best.take(Start(saved.best_v, alpha))
         if saved.solver != self.solver.name:  # another one's vectors are not its own
-            vectors = saved.vectors if self.core.couples else {}  # but scores are
+            # But scores are, of the very same point.
+            is_same = self.core.couples and np.array_equal(saved.v, saved.best_v)
+            vectors = saved.vectors if is_same else {}
             return Start(saved.best_v, alpha, vectors, saved.numbers if vectors else {})
         return Start(saved.v, alpha, saved.vectors, saved.numbers)
 
@@ -423,7 +427,8 @@ class _Driver:
         known = [one for one in found if one is not None]
         if self.best.is_model:
             unproved: Answer = self.best.unproved()
-            if unproved.certificate.relative_gap < np.inf:
+            # Zero, where the steps have found nothing that is better, sets no standard.
+            if unproved.certificate.relative_gap < np.inf and unproved.alpha.any():
                 known = [one for one in known if self._is_worth(one)]
             known.insert(0, unproved)  # the first one where no other proves more
         if known[1:] or not known:
@@ -434,7 +439,8 @@ class _Driver:
     def _is_worth(self, answer: Answer) -> bool:
         """Whether an answer is proved to be good, or no worse than the best point."""
         bounds = answer.certificate
-        return bounds.relative_gap < FAR or bool(bounds.primal <= self.best.primal)
+        best = self.best.primal + ESTIMATED * abs(self.best.primal)
+        return bounds.relative_gap < FAR or bool(bounds.primal <= best)
 
     def _at_hand(self) -> Answer | None:
         """The current point, if no work that has to end now is needed for it."""

@@ -251,9 +251,15 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
 
 def _last_violation(start: Start | None) -> float:
     """Where a run ended whose scores are known; infinity where they are new."""
-    if start is None or "scores" not in start.vectors:
+    if start is None or "scores" not in start.vectors or not _are_at_alpha(start):
         return np.inf
     return start.numbers.get("violation", np.inf)
+
+
+def _are_at_alpha(start: Start) -> bool:
+    """Whether the vectors of a start, which are of its v, are of its alpha, too."""
+    alpha = start.alpha
+    return np.array_equal(np.abs(start.v[: len(alpha)]), alpha)
 
 
 def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
@@ -264,7 +270,7 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     state = problem.dual_state(0.0 if start is None else start.alpha)
     problem.repair(state)
     c, known = problem.signs * state.alpha, None
-    if start is not None and np.array_equal(start.v[: len(c)], c):
+    if start is not None and _are_at_alpha(start):
         known = start.vectors.get("scores")
     scores = problem.expand(c, known)
     if not c.any() or problem.mass is not None:
