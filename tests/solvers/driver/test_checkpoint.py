@@ -23,6 +23,7 @@ from widemargin.solvers import (
     InteriorPoint,
 )
 from widemargin.solvers.driver import limits
+from widemargin.solvers.driver.best import Best
 from widemargin.solvers.driver.checkpoint import Saver
 
 RUNS = {
@@ -107,6 +108,23 @@ def test_scores_of_a_checkpoint_do_not_make_bounds_infinite(tmp_path, seed, last
         found = solve(problem, solver, tol=1e-6, max_iter=most, checkpoint=path)
         gaps.append(found.certificate.relative_gap)
     assert gaps[1] <= gaps[0] < 1.0
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel("rbf", 1e-3)])
+def test_no_run_proves_less_than_its_checkpoint(tmp_path, monkeypatch, kernel):
+    X, y = PROBLEMS["breast_cancer"]()
+    path = tmp_path / "run.checkpoint"
+    problem = Problem(X, y, 1.0, "hinge", "free", kernel=kernel)
+    solver = IRWLS(working_set=32) if kernel else InteriorPoint()
+    saved = solve(problem, solver, tol=1e-9, max_iter=14, checkpoint=path)
+    assert saved.certificate.relative_gap < 0.4
+    # The point of the file is older than its answer.
+    monkeypatch.setattr(Best, "restore", lambda best, saved: None)
+    found = solve(problem, solver, tol=1e-9, time_limit=1e-9, checkpoint=path)
+    assert (found.status, saved.status) == ("time_limit", "max_iter")
+    assert found.certificate.relative_gap <= saved.certificate.relative_gap
+    again = problem.certify(found.alpha, found.w, found.b, tol=1e-9)
+    assert again.relative_gap == pytest.approx(found.certificate.relative_gap, 1e-2)
 
 
 @pytest.mark.parametrize("theirs", ["junk", "another problem"])

@@ -226,10 +226,11 @@ class Saver:
             return False
         try:
             with zipfile.ZipFile(path) as archive:
-                theirs = json.loads(archive.read(_FACTS))["problem"]
-        except _DAMAGE:
+                facts = json.loads(archive.read(_FACTS))
+            self._check(str(path), facts["version"], facts["problem"])
+        except _DAMAGE:  # ValueError, too
             return False
-        return bool(theirs == json.loads(json.dumps(self._facts)))
+        return True
 
     def _write_answer(self, archive: zipfile.ZipFile, answer: Answer) -> None:
         """Write an answer whose row vectors are here."""

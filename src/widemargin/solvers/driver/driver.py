@@ -85,7 +85,8 @@ class _Driver:
         self._proved = (np.inf, 0)  # least gap of certificates; how many since
         self._accepted: Answer | None = None
         self._kept: Answer | None = None  # one that was made before the end
-        # Of a checkpoint: what it proves is taken from a file, where there is no time.
+        # Of a checkpoint: what it proves is taken from a file, where the run ends with
+        # less.
         self._saved: Answer | None = None
         self._rehearsed = False
         self._written = -math.inf  # the iteration that was saved last
@@ -462,6 +463,9 @@ class _Driver:
         answer = self._accepted
         if answer is None or not answer.certificate.relative_gap <= tol:
             answer = _better(self._last_answer(status), answer)
+            saved = self._saved
+            if saved is not None and saved.certificate.relative_gap < FAR:
+                answer = _better(answer, saved)
         gap, ended = answer.certificate.relative_gap, status
         if status is not Status.SOLVED:
             self._save_answer(answer)
