@@ -29,6 +29,7 @@ from widemargin import (
     as_rows,
     open_rows,
 )
+from widemargin.estimators import checks
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import IRWLS
 from widemargin.solvers.auto import choose
@@ -428,6 +429,19 @@ def test_an_estimator_that_is_being_fitted_is_not_fitted_beside():
     assert "This SVC is being fitted already: fit a clone of it" in str(refused[0])
     assert clf.predict(X).tolist() == list(Y)
     assert clf.set_params(callback=None).fit(X, Y).status_ == "solved"
+
+
+def test_ctrl_c_before_a_fit_leaves_no_estimator_at_work(monkeypatch):
+    X, clf, take = np.eye(4), SVC(), checks._take_fitted
+
+    def pressed(estimator):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checks, "_take_fitted", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y)
+    monkeypatch.setattr(checks, "_take_fitted", take)
+    assert clf.fit(X, Y).status_ == "solved"
 
 
 @pytest.mark.parametrize("kind", SEARCHES)

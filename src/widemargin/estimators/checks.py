@@ -348,14 +348,24 @@ def fitted_anew(estimator: Any) -> Iterator[None]:
     gets a sentence instead of a traceback of what was at work.
     """
     key, mark = (os.getpid(), id(estimator)), object()
-    if _AT_WORK.setdefault(key, mark) is not mark:  # at once, unlike a look before
-        raise RuntimeError(
-            f"This {type(estimator).__name__} is being fitted already: fit a clone of "
-            "it (sklearn.base.clone), in each thread another one."
-        )
-    before: dict[str, Any] = {}
     try:
-        before = _take_fitted(estimator)
+        if _AT_WORK.setdefault(key, mark) is not mark:  # at once, unlike a look before
+            raise RuntimeError(
+                f"This {type(estimator).__name__} is being fitted already: fit a clone "
+                "of it (sklearn.base.clone), in each thread another one."
+            )
+        with _given_back(estimator):
+            yield
+    finally:  # also of a Ctrl-C that comes before the fit
+        if _AT_WORK.get(key) is mark:
+            del _AT_WORK[key]
+
+
+@contextmanager
+def _given_back(estimator: Any) -> Iterator[None]:
+    """Take the fitted attributes; give them back where a fit raises."""
+    before = _take_fitted(estimator)
+    try:
         yield
     except BaseException as error:
         _take_fitted(estimator)
@@ -366,8 +376,6 @@ def fitted_anew(estimator: Any) -> Iterator[None]:
                 "was kept, and the estimator is as it was before."
             ) from None
         raise
-    finally:
-        del _AT_WORK[key]
 
 
 def _take_fitted(estimator: Any) -> dict[str, Any]:
