@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin.models.model import Model
 
 # Facts of a model that are proved for the answer of its fit.
 _PROVED = ("dual_gap", "status", "exact_gap", "increase")
@@ -31,3 +34,25 @@ def checksum_of(estimator: Any) -> int:
             numbers = value.data if sparse.issparse(value) else np.ravel(value)
             found = zlib.crc32(np.ascontiguousarray(numbers, np.float64).data, found)
     return found
+
+
+class OfWeights:
+    """Base: a machine whose model has its weights of columns, which may be changed."""
+
+    _meta: dict[str, Any]
+
+    def _model(self, meta: dict[str, Any]) -> Model:
+        """The model of the weights as they are, which it shares; nothing is copied."""
+        raise NotImplementedError
+
+    @property
+    def model_(self) -> Model:
+        """What `widemargin.save_model` writes: what decides, or predicts."""
+        check_is_fitted(self)
+        return self._model(facts_of_model(self))
+
+    @property
+    def _predictor(self) -> Model:
+        """The same without a look whether a certificate is of these weights."""
+        check_is_fitted(self)
+        return self._model(self._meta)

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.rows import Rows
-from widemargin.estimators.certified import facts_of_model
+from widemargin.estimators.certified import OfWeights
 from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.classifier import Classifier, check_form
 from widemargin.estimators.multiclass import decided_by
@@ -22,7 +21,7 @@ from widemargin.solutions import weights_of
 from widemargin.solvers.driver.contract import Solver
 
 
-class LinearSVC(Classifier):
+class LinearSVC(OfWeights, Classifier):
     """Linear support vector classifier with a certified duality gap.
 
     Minimizes, for labels y_i of +1 and -1,
@@ -187,20 +186,7 @@ class LinearSVC(Classifier):
         self.callback = callback
         self.checkpoint = checkpoint
 
-    @property
-    def model_(self) -> Model:
-        """What `widemargin.save_model` writes: classes and decision functions."""
-        check_is_fitted(self)
-        return self._model(facts_of_model(self))
-
-    @property
-    def _predictor(self) -> Model:
-        """The same without a look whether a certificate is of these weights."""
-        check_is_fitted(self)
-        return self._model(self._meta)
-
     def _model(self, meta: dict[str, Any]) -> Model:
-        """The model of the weights as they are, which it shares; nothing is copied."""
         decides = decided_by(self, self._scheme)
         decisions = Decisions(np.asarray(self.coef_).T, self.intercept_)
         return Model(self.classes_, decisions=decisions, meta=meta, **decides)

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
-from widemargin.estimators.certified import facts_of_model
+from widemargin.estimators.certified import OfWeights
 from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
@@ -28,7 +27,7 @@ from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver
 
 
-class LinearSVR(Regressor):
+class LinearSVR(OfWeights, Regressor):
     """Linear support vector regression with a certified duality gap.
 
     Minimizes, for targets y_i,
@@ -160,20 +159,7 @@ class LinearSVR(Regressor):
         self.callback = callback
         self.checkpoint = checkpoint
 
-    @property
-    def model_(self) -> Model:
-        """What `widemargin.save_model` writes: the function that predicts."""
-        check_is_fitted(self)
-        return self._model(facts_of_model(self))
-
-    @property
-    def _predictor(self) -> Model:
-        """The same without a look whether a certificate is of these weights."""
-        check_is_fitted(self)
-        return self._model(self._meta)
-
     def _model(self, meta: dict[str, Any]) -> Model:
-        """The model of the weights as they are, which it shares; nothing is copied."""
         decisions = Decisions(np.reshape(self.coef_, (-1, 1)), self.intercept_)
         return regression_model({"decisions": decisions}, meta)
 
