@@ -125,6 +125,11 @@ class BestSoFar(ABC):
         """What a run goes on from beside a point v, for checkpoints."""
         return {}
 
+    @property
+    def way_back(self) -> int:
+        """What tells the way from the core to the problem from others; 0: no way."""
+        return 0
+
     def no_worse(self, answer: Answer, tol: float) -> Answer:
         """An answer that proves no less than zero does, if that is known of it."""
         return answer

@@ -98,8 +98,7 @@ class _Driver:
         saved = limits.checkpoint
         self._saver = None
         if saved is not None:
-            way_back = getattr(self.best, "way_back", 0)
-            self._saver = Saver(saved, self.core, problem, way_back)
+            self._saver = Saver(saved, self.core, problem, self.best.way_back)
         self._turn = 0  # which reserve is at work; 0: the solver that was chosen
         self._before = 0  # iterations of the solvers before this one
         # Merit and iteration of the last clear improvement.
