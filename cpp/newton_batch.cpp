@@ -33,7 +33,8 @@ constexpr int kFurther = 40;
 // few.)
 constexpr double kForcing = 0.1, kMostEntries = 2e8;
 // Where fewer rows than this share of the columns have a loss, each of these is another direction
-// in which Newton's steps go astray: 20 to 190 of them, where others take 3 to 10.
+// in which Newton's steps go astray: 20 to 190 of them, where others take 3 to 10. (0.85 and 0.9
+// take as long: benchmarks/core/steps_or_newton.py --squared.)
 constexpr double kFewRows = 0.85;
 // Pivots are at least this share of the diagonal.
 constexpr double kPivot = 1e-15;
