@@ -44,7 +44,7 @@ def test_predictions_do_not_read_all_weights_for_a_certificate(name, monkeypatch
 
     monkeypatch.setattr(certified, "checksum_of", refuse)
     with pytest.raises(AssertionError, match="the weights are read"):
-        machine.model_  # noqa: B018
+        machine.model_
     for rows in (X, X[:3], sparse.csr_array(X), sparse.csr_array(X)[:3]):
         found = machine.predict(rows)
         np.testing.assert_allclose(found, expected[: len(found)], rtol=1e-13)
