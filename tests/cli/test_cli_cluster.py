@@ -93,6 +93,10 @@ def test_the_facts_are_told_in_words(here, capsys, data, folds):
     ("options", "message"),
     [
         (["--probability"], "--workers and --probability cannot go together"),
+        (
+            ["--cv", "3", "--cv-seed", "0"],
+            "--workers and --cv-seed cannot go together",
+        ),
         (["--kernel", "rbf"], "--workers and a kernel need --rank"),
         (["--solver", "irwls"], "--workers needs a solver of linear machines, found"),
         (["--cluster", "tcp://x:1"], "--cluster and --workers cannot go together"),

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from tests.cases.cli import refused
-from widemargin import SVC, SVCCV, LinearSVCCV, load_model, save_svmlight
+from widemargin import SVC, SVCCV, SVRCV, LinearSVCCV, load_model, save_svmlight
 from widemargin.cli import main
 
 
@@ -83,6 +84,23 @@ def test_linear_models_and_json(wine, capsys):
             ["--kernel", "rbf", "--gamma", "0.1,1"],
             "several values of --gamma need --cv",
         ),
+        (["--cv-seed", "0"], "--cv-seed needs --cv"),
+        (["--scoring", "f1"], "--scoring needs --cv"),
+        (["--cv", "3", "--cv-seed", "-1"], "expected a whole number, 0 or larger"),
+        (
+            ["--cv", "3", "--cv-seed", str(2**32)],
+            "expected a whole number below 4,294,967,296, found '4294967296'",
+        ),
+        (
+            ["--cv", "100", "--cv-seed", "0"],
+            "wine.svm: --cv 100 cannot be greater than the number of members in each",
+        ),
+        (["--cv", "3", "--scoring", "f1_marco"], "(did you mean f1_macro?)"),
+        (["--cv", "3", "--scoring", "f2"], "expected accuracy, adjusted_mutual_info"),
+        (
+            ["--cv", "3", "--scoring", "f1"],
+            "wine.svm: --scoring must suit the data.",
+        ),
         (["--cv", "1"], "expected at least 2 folds, found '1'"),
         (["--cv", "3", "-C", "1,x"], "expected a positive number, found 'x'"),
         (
@@ -98,6 +116,54 @@ def test_linear_models_and_json(wine, capsys):
 )
 def test_bad_options(wine, capsys, options, said):
     assert said in refused(capsys, "train", "wine.svm", "w.wm", *options)
+
+
+def test_sorted_targets_need_a_seed(tmp_path, monkeypatch, capsys):
+    """R^2 was .36 where that of shuffled rows is .99, without a word."""
+    monkeypatch.chdir(tmp_path)
+    y = np.linspace(-9.0, 9.0, 60)
+    for name, order in (("up", 1), ("down", -1), ("mixed", 0)):
+        shown = y[::order] if order else np.random.default_rng(0).permutation(y)
+        save_svmlight(np.c_[shown, shown**2], shown**3, f"{name}.svm")
+    words = ["--type", "regress", "--kernel", "rbf", "--cv", "3", "-C", "9", "--json"]
+
+    def score(name, *more):
+        assert main(["train", f"{name}.svm", "m.wm", *words, *more]) == 0
+        out, error = capsys.readouterr()
+        told = "the targets are sorted, and --cv cuts the rows as they come" in error
+        assert told == ("--cv-seed 0 shuffles them" in error)
+        return json.loads(out)["selection"][0]["score"], told
+
+    X = np.c_[y, y**2]
+    for name in ("up", "down"):
+        assert score(name)[1]
+    assert not score("mixed")[1]
+    seeded, told = score("up", "--cv-seed", "1")
+    folds = KFold(3, shuffle=True, random_state=1)
+    known = SVRCV(Cs=[9.0], cv=folds).fit(X, y**3)
+    assert not told
+    np.testing.assert_allclose(seeded, known.best_score_, rtol=1e-6)
+    by = "neg_mean_absolute_error"
+    known = SVRCV(Cs=[9.0], cv=folds, scoring=by).fit(X, y**3)
+    found, _ = score("up", "--cv-seed", "1", "--scoring", by)
+    np.testing.assert_allclose(found, known.best_score_, rtol=1e-6)
+
+
+def test_a_seed_shuffles_within_the_classes(wine, capsys):
+    X, y = wine
+    words = ["--cv", "3", "-C", "0.1,1", "--cv-seed", "5", "--scoring", "f1_macro"]
+    assert main(["train", "wine.svm", "w.wm", *words, "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["selection"]
+    folds = StratifiedKFold(3, shuffle=True, random_state=5)
+    known = LinearSVCCV(Cs=[0.1, 1.0], cv=folds, scoring="f1_macro").fit(X, y)
+    means = known.scores_.mean(axis=0)
+    np.testing.assert_allclose([point["score"] for point in points], means)
+    shuffled = ["--probability", "--cv-seed", "5"]
+    assert main(["train", "wine.svm", "w.wm", *shuffled]) == 0
+    folds = StratifiedKFold(5, shuffle=True, random_state=5)
+    known = LinearSVCCV(Cs=[1.0], cv=folds, calibrate="sigmoid").fit(X, y)
+    found = load_model("w.wm").predict_proba(X)
+    np.testing.assert_allclose(found, known.predict_proba(X), rtol=1e-9)
 
 
 def test_a_search_needs_finite_values(wine, capsys):

@@ -138,7 +138,8 @@ def both_sides():
 MORE = [
     (
         "train -s 0 -t 2 -v 5 -b 1 a.svm",
-        "train a.svm a.wm --kernel rbf --gamma auto --cv 5 -C 1 --probability",
+        "train a.svm a.wm --kernel rbf --gamma auto --cv 5 --cv-seed 0 -C 1 "
+        "--probability",
     ),
     (
         "train -s 2 -t 3 -n 0.1 -h 0 a.svm a.model",
@@ -160,7 +161,7 @@ MORE = [
     ("predict t.svm a.model o.txt", "predict a.model t.svm --output o.txt"),
     ("train -t 2 a.svm", "train a.svm a.wm --kernel rbf --gamma auto"),
     ("train -b 0 a.svm", "train a.svm a.wm --kernel rbf --gamma auto"),
-    ("train -C -s 2 a.svm", "train a.svm a.wm --intercept none --cv 5"),
+    ("train -C -s 2 a.svm", "train a.svm a.wm --intercept none --cv 5 --cv-seed 0"),
     (
         "train -s 13 a.svm",
         "train a.svm a.wm --type regress --epsilon 0.1 --intercept none",

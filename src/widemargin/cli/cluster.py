@@ -21,6 +21,7 @@ _HERE = {
     "checkpoint": None,
     "resume": False,
     "columns": None,
+    "cv_seed": None,
 }
 
 
@@ -58,7 +59,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"{options.data}: {option} expects .npy files or Parquet")
     for name, unset in _HERE.items():
         if getattr(options, name, unset) != unset:
-            raise ValueError(f"{option} and --{name} cannot go together")
+            asked = name.replace("_", "-")
+            raise ValueError(f"{option} and --{asked} cannot go together")
     if isinstance(options.class_weight, list):
         raise ValueError(f"{option} needs --class-weight balanced, or none")
     if options.type != "classify":

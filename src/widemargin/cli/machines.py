@@ -3,6 +3,8 @@
 import argparse
 from typing import Any, NamedTuple
 
+from sklearn.model_selection import KFold, StratifiedKFold
+
 import widemargin
 from widemargin.estimators.regressor import LOSSES
 from widemargin.kernels.table import PARAMETERS
@@ -176,7 +178,16 @@ def of_nu(options: argparse.Namespace, solver: str | Solver, **others: Any) -> A
 def _grid(options: argparse.Namespace, own: dict[str, Any]) -> dict[str, Any]:
     """Folds and values of C and gamma; takes several of gamma out of the others."""
     Cs = 10 if options.C is None else options.C
-    grid = {"cv": options.cv, "Cs": [Cs] if isinstance(Cs, float) else Cs}
+    grid = {"Cs": [Cs] if isinstance(Cs, float) else Cs, **judging(options)}
     if isinstance(own.get("gamma"), list):
         grid["gammas"] = own.pop("gamma")
     return grid
+
+
+def judging(options: argparse.Namespace) -> dict[str, Any]:
+    """What a search compares its points by: folds, shuffled with a seed, and scores."""
+    cv, seed = options.cv, options.cv_seed
+    if seed is not None:
+        kind = KFold if options.type == "regress" else StratifiedKFold
+        cv = kind(cv, shuffle=True, random_state=seed)
+    return {"cv": cv, "scoring": options.scoring}

@@ -30,6 +30,8 @@ _WORDS = {
     "a table is read by open_rows, under": "a table has",
     "leave it out (columns=...)": "leave it out (--columns)",
     "multi_class='": "--multi-class '",
+    "The 'scoring' parameter": "--scoring",
+    "n_splits=": "--cv ",
     "columns must not hold": "--columns must not hold",
     "label and weight must be": "--label and --weight must be",
     "Invalid input - all samples have zero or negative weights.": "expected a positive "

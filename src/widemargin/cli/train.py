@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
+
 from widemargin.cli import cluster, machines, names, reading, weights
 from widemargin.cli.datasets import Data, in_memory, read_test, read_training
 from widemargin.cli.output import (
@@ -81,6 +83,7 @@ def _train_here(
     """The same in this process, of data that were read."""
     test = read_test(options, data)
     _say_many_classes(options, data)
+    _say_sorted(options, data)
     say_uneven(options, data)
     scaling = read_scaling(options, data)
     data = scaled(options, data, scaling)
@@ -118,6 +121,19 @@ def _say_many_classes(options: argparse.Namespace, data: Data) -> None:
         note(
             f"{data.path}: the labels are {count:,} different numbers, each of them a "
             "class; --type regress predicts numbers"
+        )
+
+
+def _say_sorted(options: argparse.Namespace, data: Data) -> None:
+    """Say that folds of sorted targets have others than the machines are trained on."""
+    if options.type != "regress" or options.cv is None or options.cv_seed is not None:
+        return
+    steps = np.diff(data.y)
+    if steps.any() and (np.all(steps >= 0) or np.all(steps <= 0)):
+        note(
+            f"{data.path}: the targets are sorted, and --cv cuts the rows as they "
+            "come, so that each fold holds out targets that its training rows do not "
+            "have; --cv-seed 0 shuffles them"
         )
 
 
@@ -264,6 +280,9 @@ def _check_folds(options: argparse.Namespace) -> None:
         asked, options.cv = "--probability", 5
         options.C = 1.0 if options.C is None else options.C
     if options.cv is None:
+        for name in ("cv_seed", "scoring"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name.replace('_', '-')} needs --cv")
         for name in ("C", "gamma"):
             if isinstance(getattr(options, name), list):
                 raise ValueError(f"several values of --{name} need --cv")
@@ -362,7 +381,7 @@ def _selecting(options: argparse.Namespace, kind: Any, own: dict[str, Any]) -> A
     return (LinearSVCCV if kind is LinearSVC else SVCCV)(
         calibrate="sigmoid" if options.probability else None,
         Cs=Cs if options.C is None or isinstance(Cs, list) else [Cs],
-        cv=options.cv,
+        **machines.judging(options),
         class_weight=options.class_weight,
         tol=options.tol,
         max_iter=options.max_iter,

@@ -99,6 +99,20 @@ def _add_strength(train: Any) -> None:
         help="choose C by the accuracy on K folds of the rows, and gamma where --gamma "
         "has several values: prints a table and keeps the best model",
     )
+    add(
+        "--cv-seed",
+        type=values.split_seed,
+        metavar="N",
+        help="shuffle the rows before they are cut into folds, as LIBSVM does; the "
+        "same N makes the same folds (rows as they come)",
+    )
+    add(
+        "--scoring",
+        type=values.scorer,
+        metavar="NAME",
+        help="what --cv compares: a scorer of scikit-learn, such as f1_macro or "
+        "neg_mean_absolute_error (accuracy; R^2 of --type regress)",
+    )
 
 
 def _add_weights(train: Any) -> None:

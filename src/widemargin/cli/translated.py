@@ -31,6 +31,7 @@ _LINEAR = {  # -s of LIBLINEAR
     "12": ("--type", "regress", "--loss", "squared_epsilon_insensitive"),
     "13": ("--type", "regress"),
 }
+_SHUFFLED = ("--cv-seed", "0")  # they shuffle the rows of folds
 _SCHEMES = {"0": "ovr", "1": "ovo"}
 _LIBLINEAR = "scpeBRMwvqWmC"
 # What is not here, by the value of -s of LIBLINEAR or of -t of LIBSVM.
@@ -209,9 +210,10 @@ def _training(
         x for c in used if c in _NAMES and c in given for x in (_NAMES[c], given[c])
     ]
     if "C" in given:
-        made += ["--cv", given.get("v", "5")]
+        made += ["--cv", given.get("v", "5"), *_SHUFFLED]
     elif "v" in given:
-        made += ["--cv", given["v"], *([] if "c" in given else ["-C", "1"])]
+        alone = [] if "c" in given else ["-C", "1"]
+        made += ["--cv", given["v"], *_SHUFFLED, *alone]
     made += ["--weight", given["W"]] if "W" in given else []
     factors = ",".join(f"{x[1:]}:{value}" for x, value in theirs if x[0] == "w")
     if factors.startswith("-"):  # else the label would be taken for an option

@@ -16,6 +16,7 @@ _FILES = (*_READ, "model", "output", "test", "report", "checkpoint")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A smaller size is one without its unit.
 _LEAST_BYTES = 1 << 14
+_SEEDS = 1 << 32
 
 
 def refusal(word: str, known: Iterable[str], others: str = "") -> str:
@@ -154,6 +155,25 @@ def seed(text: str) -> int:
             f"expected a whole number, 0 or larger, found {text!r}"
         )
     return int(text)
+
+
+def split_seed(text: str) -> int:
+    """A whole number that 32 bits hold, as scikit-learn's splitters take it."""
+    value = seed(text)
+    if value >= _SEEDS:
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number below {_SEEDS:,}, found {text!r}"
+        )
+    return value
+
+
+def scorer(text: str) -> str:
+    """Name of a scorer; scikit-learn is imported only to check one."""
+    from sklearn.metrics import get_scorer_names
+
+    if text not in (names := get_scorer_names()):
+        raise argparse.ArgumentTypeError(refusal(text, names))
+    return text
 
 
 def index_base(text: str) -> int | None:
