@@ -231,6 +231,7 @@ REFUSED = {
     "--nu 0.2": "--nu is of --type one-class or nu or nu-regress, found --type "
     "classify",
     "--epsilon 0": "--epsilon is of --type regress, found --type classify",
+    "--type regress --epsilon 1,2": "several values of --epsilon need --cv",
     "--type regress -C 1,2": "several values of --C need --cv",
     "--type regress --solver frank_wolfe": "train.svm: --solver frank_wolfe solves "
     "classification problems only: use --solver irwls.",

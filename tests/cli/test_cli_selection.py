@@ -7,12 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_wine, make_friedman1
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from tests.cases.cli import refused
-from widemargin import SVC, SVCCV, SVRCV, LinearSVCCV, load_model, save_svmlight
+from widemargin import (
+    SVC,
+    SVCCV,
+    SVRCV,
+    LinearSVCCV,
+    LinearSVRCV,
+    load_model,
+    save_svmlight,
+)
 from widemargin.cli import main
 
 
@@ -147,6 +155,38 @@ def test_sorted_targets_need_a_seed(tmp_path, monkeypatch, capsys):
     known = SVRCV(Cs=[9.0], cv=folds, scoring=by).fit(X, y**3)
     found, _ = score("up", "--cv-seed", "1", "--scoring", by)
     np.testing.assert_allclose(found, known.best_score_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_several_widths_of_the_tube(tmp_path, monkeypatch, capsys, kernel):
+    monkeypatch.chdir(tmp_path)
+    X, y = make_friedman1(90, random_state=0)
+    save_svmlight(X, y, "a.svm")
+    command = ["train", "a.svm", "m.wm", "--type", "regress", "--kernel", kernel]
+    command += ["--epsilon", "2,0.1", "--cv", "3", "-C", "0.1,1"]
+    named = ["--gamma", "0.1,0.5", "--report", "m.html"] if kernel == "rbf" else []
+    kind, given = LinearSVRCV, {}
+    if named:
+        kind, given = SVRCV, {"gammas": [0.1, 0.5]}
+    assert main([*command, *named, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["selection"]
+    known = kind(Cs=[0.1, 1.0], epsilons=[0.1, 2.0], cv=3, **given).fit(X, y)
+    means = known.scores_.mean(axis=0)
+    np.testing.assert_allclose([one["score"] for one in found], means.ravel())
+    best = [(one["C"], one["epsilon"]) for one in found if one["best"]]
+    assert best == [(known.C_, known.epsilon_)]
+    assert [(one["epsilon"], one["C"]) for one in found[:4]] == [
+        (0.1, 0.1), (0.1, 1.0), (2.0, 0.1), (2.0, 1.0)
+    ]  # fmt: skip
+    if named:
+        page = re.sub("</?span>", "", Path("m.html").read_text(encoding="utf-8"))
+        assert "Mean scores of 3 folds" in page
+        assert f"and epsilon = {known.epsilon_:.3g} (diamond)" in page
+    else:
+        assert main(command) == 0
+        lines = capsys.readouterr().out.splitlines()
+        head = next(line.split() for line in lines if "mean score" in line)
+        assert head == ["C", "epsilon", "mean", "score", "gap"]
 
 
 def test_a_seed_shuffles_within_the_classes(wine, capsys):

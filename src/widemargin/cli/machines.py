@@ -176,11 +176,12 @@ def of_nu(options: argparse.Namespace, solver: str | Solver, **others: Any) -> A
 
 
 def _grid(options: argparse.Namespace, own: dict[str, Any]) -> dict[str, Any]:
-    """Folds and values of C and gamma; takes several of gamma out of the others."""
+    """Folds and values of C; takes several of gamma and epsilon out of the others."""
     Cs = 10 if options.C is None else options.C
     grid = {"Cs": [Cs] if isinstance(Cs, float) else Cs, **judging(options)}
-    if isinstance(own.get("gamma"), list):
-        grid["gammas"] = own.pop("gamma")
+    for name in ("gamma", "epsilon"):
+        if isinstance(own.get(name), list):
+            grid[f"{name}s"] = own.pop(name)
     return grid
 
 

@@ -1,6 +1,7 @@
 """What a training was: its facts in words or as JSON, its accuracy and its report."""
 
 import argparse
+import itertools
 import json
 import sys
 from typing import Any
@@ -22,6 +23,9 @@ from widemargin.report.html import above, is_too_small
 from widemargin.report.run import time_of
 from widemargin.solution import ended
 from widemargin.solutions import columns_of
+
+# What a search chooses, as its scores are laid out: C changes first.
+_SEARCHED = ("gamma", "epsilon", "C")
 
 
 def report_training(
@@ -95,20 +99,16 @@ def _read(options: argparse.Namespace, data: Data, classes: Any = None) -> str:
 
 def _points(search: SelectedClassifier) -> list[dict[str, Any]]:
     """The points of a search: mean score, and largest gap."""
-    gammas = getattr(search, "gammas_", [None])
-    shape = -1, len(gammas), len(search.Cs_)
-    scores = search.scores_.reshape(shape).mean(axis=0)
-    gaps = search.path_.reshape(shape).max(axis=0)
+    known = [name for name in _SEARCHED if hasattr(search, f"{name}s_")]
+    grid = itertools.product(*(getattr(search, f"{x}s_").tolist() for x in known))
+    scores = search.scores_.mean(axis=0).ravel()
+    gaps = search.path_.max(axis=0).ravel()
     points = []
-    for g, gamma in enumerate(gammas):
-        for c, C in enumerate(search.Cs_.tolist()):
-            known = {} if gamma is None else {"gamma": float(gamma)}
-            best = C == search.C_ and gamma in (None, getattr(search, "gamma_", None))
-            found = {
-                "score": _finite(scores[g, c]),
-                "relative_gap": _finite(gaps[g, c]),
-            }
-            points.append({"C": C, **known, **found, "best": best})
+    for values, score, gap in zip(grid, scores, gaps, strict=True):
+        point = dict(zip(known, values, strict=True))
+        best = all(point[name] == getattr(search, f"{name}_") for name in known)
+        measured = {"score": _finite(score), "relative_gap": _finite(gap)}
+        points.append(point | measured | {"best": best})
     return points
 
 
@@ -118,7 +118,7 @@ def _finite(number: float) -> float | None:
 
 def _table(points: list[dict[str, Any]]) -> list[str]:
     """The points as lines of a table."""
-    names = [name for name in ("C", "gamma") if name in points[0]]
+    names = [name for name in ("C", "gamma", "epsilon") if name in points[0]]
     lines = ["".join(f"{name:>12}" for name in (*names, "mean score", "gap"))]
     for point in points:
         cells = "".join(f"{point[name]:12.4g}" for name in names)

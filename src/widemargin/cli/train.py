@@ -283,7 +283,7 @@ def _check_folds(options: argparse.Namespace) -> None:
         for name in ("cv_seed", "scoring"):
             if getattr(options, name) is not None:
                 raise ValueError(f"--{name.replace('_', '-')} needs --cv")
-        for name in ("C", "gamma"):
+        for name in ("C", "gamma", "epsilon"):
             if isinstance(getattr(options, name), list):
                 raise ValueError(f"several values of --{name} need --cv")
         options.C = 1.0 if options.C is None else options.C

@@ -96,8 +96,9 @@ def _add_strength(train: Any) -> None:
         "--cv",
         type=values.folds,
         metavar="K",
-        help="choose C by the accuracy on K folds of the rows, and gamma where --gamma "
-        "has several values: prints a table and keeps the best model",
+        help="choose C by the accuracy on K folds of the rows, and gamma and epsilon "
+        "where --gamma and --epsilon have several values: prints a table and keeps the "
+        "best model",
     )
     add(
         "--cv-seed",
@@ -153,10 +154,11 @@ def _add_loss(train: Any) -> None:
     )
     add(
         "--epsilon",
-        type=values.nonnegative,
+        type=values.widths,
         metavar="E",
         help="of --type regress: errors up to this cost nothing, in the units of the "
-        "targets (0, as LinearSVR; with a kernel 0.1, as SVR)",
+        "targets (0, as LinearSVR; with a kernel 0.1, as SVR); with --cv several, such "
+        "as 0.1,0.2",
     )
     add(
         "--nu",

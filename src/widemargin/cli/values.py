@@ -70,6 +70,12 @@ def nonnegative(text: str) -> float:
     return value
 
 
+def widths(text: str) -> float | list[float]:
+    """A number from 0 on, or several with commas between them."""
+    found = [nonnegative(part) for part in text.split(",")]
+    return found[0] if len(found) == 1 else found
+
+
 def weights(text: str) -> float | list[float]:
     """A positive number or inf, or several numbers with commas between them."""
     if text.strip().lower() == "inf":

@@ -58,7 +58,10 @@ def selection(search: Any) -> Picture:
     """Scores on held-out rows against C, a line each gamma, with their spread."""
     figure, (axes,) = drawing.figure(3.1)
     Cs, gammas = search.Cs_, getattr(search, "gammas_", np.zeros(1))
-    scores = search.scores_.reshape(-1, len(gammas), len(Cs))
+    scores, widths = search.scores_, getattr(search, "epsilons_", np.zeros(1))
+    if len(widths) > 1:
+        scores = scores[..., np.flatnonzero(widths == search.epsilon_)[0], :]
+    scores = scores.reshape(len(scores), len(gammas), len(Cs))
     means = scores.mean(axis=0)
     peaks = np.where(np.isfinite(means), means, -np.inf).max(axis=1)
     shown = np.sort(np.argsort(-peaks, kind="stable")[: len(_GAMMAS)])
@@ -80,6 +83,8 @@ def selection(search: Any) -> Picture:
     drawing.legend(figure, 3)
     folds, left = len(scores), len(gammas) - len(shown)
     gamma = f" and gamma = {rounded(search.gamma_)}" if len(gammas) > 1 else ""
+    width = f" and epsilon = {rounded(search.epsilon_)}" if len(widths) > 1 else ""
+    drawn = " All that is drawn is of this epsilon." * bool(width)
     others = f" The {left} values of gamma with lower peaks are left out." * bool(left)
     return Picture(
         "Selection",
@@ -87,9 +92,9 @@ def selection(search: Any) -> Picture:
             figure, "selection", "Line chart: score on held-out rows against C"
         ),
         f"Mean scores of {folds} folds: the best one is {search.best_score_:.4f}, at "
-        f"C = {rounded(search.C_)}{gamma} (diamond). The band goes from the lowest to "
-        "the highest fold at this gamma. The largest certified relative gap of all "
-        f"fits is {np.nanmax(search.path_):.1e}.{others}",
+        f"C = {rounded(search.C_)}{gamma}{width} (diamond).{drawn} The band goes from "
+        "the lowest to the highest fold at this gamma. The largest certified relative "
+        f"gap of all fits is {np.nanmax(search.path_):.1e}.{others}",
     )
 
 
