@@ -1,10 +1,12 @@
-"""Checks of parameters, with one form of message; an object in one line."""
+"""Checks of parameters, with one form of message; an object, and what it has."""
 
 import difflib
+import functools
 import math
 import re
 import textwrap
-from collections.abc import Hashable, Iterable, Iterator
+import types
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, NoReturn
@@ -172,6 +174,26 @@ def refused_by(owner: str, *others: str) -> Iterator[None]:
             raise
         said = f"{head[1]} of {owner}{head[3]} must {text[head.end() :]}"
         raise type(error)(said) from None
+
+
+class Conditional:
+    """A method that an object has where its class allows it.
+
+    ``allow`` raises an AttributeError, which is heard as it is, unlike that of
+    `available_if` of scikit-learn.
+    """
+
+    def __init__(
+        self, method: Callable[..., Any], allow: Callable[[Any], None]
+    ) -> None:
+        self._method, self._allow = method, allow
+        functools.update_wrapper(self, method)  # type: ignore[arg-type]
+
+    def __get__(self, one: Any, owner: type | None = None) -> Any:
+        if one is None:
+            return self._method
+        self._allow(one)
+        return types.MethodType(self._method, one)
 
 
 def spelled(value: Any) -> str:

@@ -113,8 +113,11 @@ def test_closed_forms(runtime, tmp_path):
 def test_a_model_without_them_says_where_they_come_from():
     X, y = load_wine(return_X_y=True)
     model = SVC().fit(X, y).model_
-    with pytest.raises(ValueError, match="with calibrate='sigmoid', or SVC"):
+    with pytest.raises(AttributeError, match="with calibrate='sigmoid', or SVC"):
         model.predict_proba(X)
+    assert not hasattr(model, "predict_proba")
+    search = SVCCV(Cs=[1.0], cv=2, calibrate="sigmoid").fit(X, y)
+    assert hasattr(search.model_, "predict_proba")
 
 
 @pytest.mark.parametrize(

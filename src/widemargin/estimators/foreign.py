@@ -3,7 +3,6 @@
 import difflib
 import functools
 import inspect
-import types
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -74,26 +73,6 @@ class Absent:
         raise AttributeError(
             f"{kind!r} object has no attribute {self._name!r}: {self._instead}."
         )
-
-
-class Conditional:
-    """A method that an object has where its class allows it.
-
-    ``allow`` raises an AttributeError, which is heard as it is, unlike that of
-    `available_if` of scikit-learn.
-    """
-
-    def __init__(
-        self, method: Callable[..., Any], allow: Callable[[Any], None]
-    ) -> None:
-        self._method, self._allow = method, allow
-        functools.update_wrapper(self, method)  # type: ignore[arg-type]
-
-    def __get__(self, one: Any, owner: type | None = None) -> Any:
-        if one is None:
-            return self._method
-        self._allow(one)
-        return types.MethodType(self._method, one)
 
 
 class AdvisingMixin:

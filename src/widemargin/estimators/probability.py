@@ -14,11 +14,11 @@ from widemargin.estimators import objects
 from widemargin.estimators.calibration import calibrated
 from widemargin.estimators.checks import read_rows, users_level
 from widemargin.estimators.classifier import Classifier
-from widemargin.estimators.foreign import PROBABILITIES, Absent, Conditional
+from widemargin.estimators.foreign import PROBABILITIES, Absent
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.points import Judge, share_right
 from widemargin.estimators.training import Training, Vector
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, Conditional
 from widemargin.solution import Status
 
 N_FOLDS = 5

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from widemargin.estimators import labels
 from widemargin.estimators.calibration import calibrated
-from widemargin.estimators.foreign import Conditional
 from widemargin.estimators.multiclass import check_ties
 from widemargin.estimators.points import Judge, Points
 from widemargin.estimators.scoring import ScoringMixin
@@ -18,7 +17,7 @@ from widemargin.estimators.selection import Selected
 from widemargin.estimators.training import Training, Vector
 from widemargin.models.calibration import METHODS
 from widemargin.models.model import Model
-from widemargin.parameters import Checker
+from widemargin.parameters import Checker, Conditional
 
 
 class HeldOut(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

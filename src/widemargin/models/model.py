@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -30,7 +30,7 @@ from widemargin.models.schemes import (
 )
 from widemargin.models.votes import are_sure, by_class, largest, winners
 from widemargin.numerics import linalg
-from widemargin.parameters import in_one_line
+from widemargin.parameters import Conditional, in_one_line
 
 Vector = NDArray[np.float64]
 
@@ -43,6 +43,19 @@ FEW = 64
 SPARSE = 1 << 18
 # Names that a sentence tells.
 SHOWN = 5
+
+
+def _calibrated(method: Callable[..., Any]) -> Any:
+    """A method of models that keep what makes probabilities."""
+
+    def allow(model: Any) -> None:
+        if model.calibration is None:
+            raise AttributeError(
+                "This Model has no probabilities: they come from SVCCV or LinearSVCCV "
+                "with calibrate='sigmoid', or SVC or NuSVC with probability=True."
+            )
+
+    return Conditional(method, allow)
 
 
 @dataclass(frozen=True)
@@ -404,6 +417,7 @@ class Model:
         """
         return self.labels(self._read(X))
 
+    @_calibrated
     def predict_proba(self, X: ArrayLike) -> Vector:
         """Probabilities of the classes, by what a search with ``calibrate`` has found.
 
@@ -418,15 +432,12 @@ class Model:
 
         Raises
         ------
-        ValueError
-            The model keeps no calibration.
+        AttributeError
+            The model keeps no calibration: it has no such method then.
         """
-        if self.calibration is None:
-            raise ValueError(
-                "This Model has no probabilities: they come from SVCCV or LinearSVCCV "
-                "with calibrate='sigmoid', or SVC or NuSVC with probability=True."
-            )
-        return self.calibration.probabilities(self.decision_function(X))
+        calibration: Any = self.calibration
+        found: Vector = calibration.probabilities(self.decision_function(X))
+        return found
 
     def score(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
