@@ -10,6 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from tests.models.test_model_file_damaged import forge, refusal
 from widemargin import SVC, SVCCV, LinearSVCCV, load_model, save_model
 from widemargin.models.calibration import Calibration
+from widemargin.models.liblinear import write_liblinear
+from widemargin.models.libsvm import write_libsvm
 from widemargin.models.model import Decision, Model
 from widemargin.models.onnx import write_onnx
 
@@ -108,6 +110,16 @@ def test_closed_forms(runtime, tmp_path):
         write_onnx(model, tmp_path / "m.onnx")
         there = probabilities_there(runtime, tmp_path / "m.onnx", X)
         np.testing.assert_allclose(there, [known], rtol=1e-15)
+
+
+@pytest.mark.parametrize("write", [write_libsvm, write_liblinear])
+def test_a_text_that_has_no_place_for_them_says_so(write, tmp_path):
+    X, y = load_breast_cancer(return_X_y=True)
+    search = LinearSVCCV(Cs=[1e-3], cv=2, calibrate="sigmoid").fit(X / X.max(axis=0), y)
+    said = "m.model: probabilities are left out, as the text has no place for them; .wm"
+    with pytest.warns(UserWarning, match=said) as caught:
+        write(search, tmp_path / "m.model")
+    assert [one.filename for one in caught] == [__file__]
 
 
 def test_a_model_without_them_says_where_they_come_from():

@@ -2,11 +2,12 @@
 
 import argparse
 import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from widemargin.cli import names
-from widemargin.cli.output import SOLVED, note
+from widemargin.cli.output import SOLVED, note, with_options
 from widemargin.cli.reading import OURS, about, kind_of_model, read, read_model
 from widemargin.data.outofcore import is_binary
 from widemargin.data.svmlight import save_svmlight
@@ -62,16 +63,11 @@ def _convert_model(reader: Callable[[str], Model], options: argparse.Namespace) 
         write: Callable[[Model, str], None] = _TEXTS[options.format or _text_of(model)]
     else:
         write = write_onnx if kind == ".onnx" else save_model
-    with about(options.input):
+    with about(options.input), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
         write(model, options.output)
-    absent = "probabilities" if model.calibration is not None else ""
-    if model.shape == "ovo":  # which has no probabilities
-        absent = "scores of pairs (--decision-shape ovo)"
-    if kind == names.TEXT_MODEL and absent:
-        note(
-            f"{options.output}: {absent} are left out, as the text has no place for "
-            "them; .wm and .onnx keep them"
-        )
+    for warning in caught:
+        note(with_options(str(warning.message)))
 
 
 def _check_linear(options: argparse.Namespace, model: Model) -> None:

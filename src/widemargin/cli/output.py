@@ -100,6 +100,7 @@ _OPTIONS = {
     r"\bmemory_limit\b": "--memory-limit",
     r"\bn_jobs\b": "--jobs",
     r"intercept='free'": "--intercept free",
+    r"decision_function_shape='ovo'": "--decision-shape ovo",
     r"\bC=inf": "-C inf",
     r"(--[a-z-]+)=": r"\1 ",
     r"\(StandardScaler\)": "(--scale standard)",

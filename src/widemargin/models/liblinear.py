@@ -23,7 +23,7 @@ from widemargin.models.text import (
     integer,
     whole_labels,
 )
-from widemargin.models.writable import Array, as_linear
+from widemargin.models.writable import Array, as_linear, say_left_out
 from widemargin.system.files import Path, open_regular, replacing
 
 # The solvers that make linear models; a loss is written as its first one.
@@ -65,6 +65,11 @@ def write_liblinear(model: Any, path: Path) -> None:
         ``model`` is no model.
     OSError
         The file cannot be written.
+
+    Warns
+    -----
+    UserWarning
+        Probabilities are left out: a file has no place for them.
 
     See Also
     --------
@@ -114,6 +119,7 @@ def write_liblinear(model: Any, path: Path) -> None:
         file.writelines(
             f"{' '.join(map(repr, row.tolist()))}\n".encode() for row in rows
         )
+    say_left_out(model, path)
 
 
 def read_liblinear(path: Path) -> Model:

@@ -34,7 +34,7 @@ from widemargin.models.text import (
     integer,
     whole_labels,
 )
-from widemargin.models.writable import as_linear, as_model
+from widemargin.models.writable import as_linear, as_model, say_left_out
 from widemargin.numerics import linalg
 from widemargin.system.files import Path, open_regular, replacing
 
@@ -86,6 +86,11 @@ def write_libsvm(model: Any, path: Path) -> None:
     OSError
         The file cannot be written.
 
+    Warns
+    -----
+    UserWarning
+        Probabilities or scores of pairs are left out: a file has no place for them.
+
     See Also
     --------
     read_libsvm : read it back.
@@ -95,8 +100,7 @@ def write_libsvm(model: Any, path: Path) -> None:
     Weights of the columns are written as one support vector for each decision. All
     numbers have as many digits as they need to come back to the bit; LIBSVM makes its
     sums in another order. ``meta["svm_type"]`` says which of the types of LIBSVM is
-    written where there are several. Probabilities and the shape "ovo" of scores are
-    left out: a file has no place for them.
+    written where there are several.
 
     Examples
     --------
@@ -128,6 +132,7 @@ def write_libsvm(model: Any, path: Path) -> None:
         file.write("".join(f"{line}\n" for line in head).encode())
         for start in range(0, found.weights.shape[1], _SV_LINES):
             file.write(_lines(found, sign, slice(start, start + _SV_LINES)).encode())
+    say_left_out(model, path)
 
 
 def read_libsvm(path: Path, n_features: int | None = None) -> Model:

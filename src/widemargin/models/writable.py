@@ -1,5 +1,6 @@
 """What files of models can hold: the model of what is given, and checks of it."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from widemargin.models.model import Model
 from widemargin.models.pipelines import of_pipeline
 from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_classes_allowed
 from widemargin.parameters import Checker
+from widemargin.system.files import Path
 
 Array = NDArray[np.float64]
 
@@ -54,6 +56,20 @@ def as_linear(model: Any, caller: str) -> tuple[Model, Array, Array]:
         return model, *weights_of(model)
     except UnfitError as error:
         raise ValueError(f"The model cannot be written: {error}.") from None
+
+
+def say_left_out(model: Model, path: Path) -> None:
+    """Warn of what a text of LIBSVM or LIBLINEAR has no place for."""
+    absent = "probabilities" if model.calibration is not None else ""
+    if model.shape == "ovo":  # which has no probabilities
+        absent = "scores of pairs (decision_function_shape='ovo')"
+    if absent:
+        warnings.warn(
+            f"{path}: {absent} are left out, as the text has no place for them; .wm "
+            "and .onnx keep them",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def weights_of(model: Model) -> tuple[Array, Array]:
