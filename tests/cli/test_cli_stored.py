@@ -155,11 +155,11 @@ def test_columns_are_found_by_their_names(here, capsys):
 
 
 def test_chosen_columns(here, capsys):
-    table = make_people("wide.parquet", name="x")
+    table = make_people("wide.parquet", name=[f"x{k}" for k in range(200)])
     command = "train wide.parquet m.wm --label rich --test wide.parquet"
     message = refused(capsys, *command.split())
     assert message.endswith(
-        "(pandas: astype('category')) or leave it out (--columns)\n"
+        "(pandas: astype('category')), or leave it out (--columns)\n"
     )
     out, err = ran(capsys, f"{command} --columns job,age")
     assert load_model("m.wm").meta["feature_names"][-1] == "age"
@@ -532,6 +532,27 @@ def test_labels_may_be_words_in_a_file(tmp_path, capsys):
     capsys.readouterr()
     assert main(["predict", model, str(tmp_path / "X.npy")]) == 0
     assert capsys.readouterr().out.split() == ["no"] * 5 + ["yes"] * 5
+
+
+def test_words_in_parquet_are_categories_as_in_csv(tmp_path, monkeypatch, capsys):
+    """Those of a DataFrame as pandas writes it; they were refused."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(size=90), "job": rng.choice([*"abc"], 90)})
+    frame["y"] = np.where(frame.age + (frame.job == "b") > 0.4, "yes", "no")
+    new = frame.drop(columns="y").assign(job=["d", *frame.job[1:]])
+    for name, table in (("t", frame), ("new", new)):
+        table.to_parquet(f"{name}.parquet")
+        table.to_csv(f"{name}.csv", index=False)
+    told = []
+    for kind in ("parquet", "csv"):
+        ran(capsys, f"train t.{kind} {kind}.wm --label y --kernel rbf")
+        assert load_model(f"{kind}.wm").n_features == 4
+        told += [
+            ran(capsys, f"predict {kind}.wm new.{to}") for to in ("csv", "parquet")
+        ]
+    assert len({labels for labels, _ in told}) == 1
+    assert all("ignored 1 category that the model has" in said for _, said in told)
 
 
 def test_text_wider_than_the_names_of_a_model_is_refused(here, capsys):

@@ -37,8 +37,6 @@ def path(tmp_path):
 @pytest.mark.parametrize(
     ("values", "found"),
     [
-        (["Rome"], "string"),
-        (pa.array(["Rome"], pa.large_string()), "string"),
         ([date(2020, 1, 1)], "date32[day]"),
         ([[1, 2]], "list<element: int64>"),
         ([{"a": 1}], "struct<a: int64>"),
@@ -48,16 +46,28 @@ def path(tmp_path):
 )
 def test_features_that_are_no_numbers(path, values, found):
     write(path, {"x": [1], "city": values, "date": values})
-    advice = "leave it out (columns=...)"
-    if found == "string":
-        how = "make it a dictionary column (pandas: astype('category'))"
-        advice = f"{how} or {advice}"
     sentence = (
-        f"expected numbers or categories in column 'city', found {found}; {advice}"
+        f"expected numbers, text or categories in column 'city', found {found}; "
+        "leave it out (columns=...)"
     )
     with refusal(ValueError, path, sentence):
         ParquetSource(path)
     assert ParquetSource(path, columns=["x"]).names == ["x"]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_more_words_than_categories_have(path, kind):
+    words = [f"w{k}" for k in range(51)]
+    write(path, {"x": range(51), "city": pa.array(words, kind)})
+    sentence = (
+        "expected at most 50 different words in column 'city', found more (such as "
+        "'w0'); make it a dictionary column, which may have more (pandas: "
+        "astype('category')), or leave it out (columns=...)"
+    )
+    with refusal(ValueError, path, sentence):
+        ParquetSource(path)
+    write(path, {"x": range(51), "city": pa.array(words, kind).dictionary_encode()})
+    assert len(ParquetSource(path).names) == 52
 
 
 def test_labels_and_weights_of_the_wrong_type(path):

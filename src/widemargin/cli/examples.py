@@ -27,10 +27,10 @@ examples, with files of yours:
   widemargin train shards big.wm --cluster tcp://scheduler:8786
 
 The data are svmlight/LIBSVM text ("label index:value ...") or a .csv table, plain or
-compressed with gzip, bzip2 or xz; a .npy matrix; a .parquet file, with numbers or
-categories in its columns; or a folder of X-*.npy (and y-*.npy) or of *.parquet. All but
-text stay in their files and may be larger than memory. Test data in CSV and Parquet are
-matched by the names of the columns.
+compressed with gzip, bzip2 or xz; a .npy matrix; a .parquet file, with numbers,
+words or categories in its columns; or a folder of X-*.npy (and y-*.npy) or of
+*.parquet. All but text stay in their files and may be larger than memory. Test data in
+CSV and Parquet are matched by the names of the columns.
 
 Ctrl-C stops, and saves the best model so far with its gap (status 1); the test file is
 not scored. Before there is a model, or the second time, it ends with status 130 and no

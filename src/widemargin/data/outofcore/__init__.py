@@ -75,8 +75,8 @@ def open_rows(  # noqa: PLR0913  (by keyword, and most of one format only)
         A file that is not what its name says, or was not written to the end; shards of
         different width or dtype (of labels: other than words of different length, or
         numbers of different precision); columns that are neither numbers nor
-        categories; a column that is not there; a memory_limit that is too small for
-        these rows. The sentence names the file.
+        categories nor words of up to 50 kinds; a column that is not there; a
+        memory_limit that is too small for these rows. The sentence names the file.
     OSError
         Missing or unreadable files; no room for temporary files. Later, in a sweep: a
         file that was changed since it was opened.

@@ -27,8 +27,8 @@ try:
 except ImportError:
     raise files.missing_extra("reading CSV", "parquet") from None
 
-# Words of a column that has more of them are no categories.
-_CATEGORIES = 50
+# Words of a column that has more of them are no categories, in CSV or as plain text.
+CATEGORIES = 50
 # Rows of a group of the Parquet file, which is the least that is read at a time.
 _ROW_GROUP = 1 << 16
 # Marks of a missing number beside those of pyarrow ("", "NA", "nan", "null", ...).
@@ -151,7 +151,7 @@ def _refusal(path: str, name: str, column: _Words) -> str | None:
         )
     if kinds:
         return (
-            f"numbers or at most {_CATEGORIES} different words in column '{name}', "
+            f"numbers or at most {CATEGORIES} different words in column '{name}', "
             f"found {kinds:,} (such as {word!r}); leave it out (columns=...), or "
             "write Parquet, where a column of categories may have more"
         )
@@ -246,7 +246,7 @@ def _read(path: str) -> Any:
     _check_head(path, tab)
     convert = pa.csv.ConvertOptions(
         auto_dict_encode=True,
-        auto_dict_max_cardinality=_CATEGORIES,
+        auto_dict_max_cardinality=CATEGORIES,
         null_values=_marks(),
     )
     parse = pa.csv.ParseOptions(delimiter=tab)

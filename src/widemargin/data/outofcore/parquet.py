@@ -18,6 +18,7 @@ try:
 except ImportError:
     raise files.missing_extra("reading Parquet or CSV", "parquet") from None
 
+from widemargin.data.outofcore.delimited import CATEGORIES
 from widemargin.data.outofcore.parquet_columns import (
     Block,
     Column,
@@ -70,9 +71,10 @@ class ParquetSource(Source):
     Raises
     ------
     ValueError for what is no Parquet, for files of different columns, for columns that
-    there are not, or that hold neither numbers nor categories, or categories that are
-    missing in a row; OSError (FileNotFoundError, PermissionError) for files that cannot
-    be read. Missing numbers raise ValueError when they are read, with file and row.
+    there are not, or that hold neither numbers nor categories nor words of up to 50
+    kinds, or categories that are missing in a row; OSError (FileNotFoundError,
+    PermissionError) for files that cannot be read. Missing numbers raise ValueError
+    when they are read, with file and row.
 
     Notes
     -----
@@ -80,10 +82,11 @@ class ParquetSource(Source):
     float32 and float64 that holds all columns exactly; 64-bit integers and decimals are
     rounded to float64. A dictionary column (a Categorical of pandas, also of numbers)
     is a feature for each of its categories, 1.0 where a row has it: the categories of
-    all files together, sorted, also values that no row has. Blocks are CSR where less
+    all files together, sorted, also values that no row has. So is a column of plain
+    words, of up to 50 kinds. Blocks are CSR where less
     than half of the entries are stored, otherwise dense. NaN is a number here.
 
-    Opening reads what the files say about themselves, and the dictionary columns once.
+    Opening reads what the files say about themselves, and categories and words once.
     Decoding costs one thread 3 to 4 ns a number from memory to blocks with 32 columns
     (snappy): 0.6 GB/s of int16, 1 GB/s of float32. A read that begins where another
     ended goes on from there; any other decodes its row group up to where it begins.
@@ -219,8 +222,9 @@ class ParquetSource(Source):
     def _describe_columns(self) -> list[Column]:
         """The columns of features; categories are read once."""
         types = self._chosen.types
+        most = {"text": CATEGORIES}
         columns = [
-            Column(name, entry, types[name].dtype)
+            Column(name, entry, types[name].dtype, most.get(types[name].kind, np.inf))
             for entry, name in enumerate(self._chosen.features)
         ]
         categorical = [column for column in columns if column.dtype is None]

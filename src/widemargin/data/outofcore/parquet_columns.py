@@ -31,12 +31,15 @@ class Column:
     name : str
     entry : int, its place among the feature columns
     dtype : numpy dtype of numbers; None for categories
+    most : int, how many categories there may be: those of plain words are few
     first : int, the first of its features
     names : list of str, names of its features
     """
 
-    def __init__(self, name: str, entry: int, dtype: np.dtype[Any] | None) -> None:
-        self.name, self.entry, self.dtype = name, entry, dtype
+    def __init__(
+        self, name: str, entry: int, dtype: np.dtype[Any] | None, most: float
+    ) -> None:
+        self.name, self.entry, self.dtype, self.most = name, entry, dtype, most
         self.first, self.names = 0, [name]
         self._categories: Any = None
         self._known: tuple[Any, NDArray[np.intp]] | None = None
@@ -52,6 +55,14 @@ class Column:
             values.validate(full=True)  # text is UTF-8
             self._categories = pc.unique(
                 values if known is None else pa.concat_arrays([known, values])
+            )
+        if len(self._categories) > self.most:
+            raise ValueError(
+                f"{part.file.path}: expected at most {self.most} different words in "
+                f"column '{self.name}', found more (such as "
+                f"{self._categories[0].as_py()!r}); make it a dictionary column, "
+                "which may have more (pandas: astype('category')), or leave it out "
+                "(columns=...)"
             )
 
     def place(self, first: int) -> int:

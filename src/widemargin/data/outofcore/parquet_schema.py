@@ -146,13 +146,9 @@ class _Schema:
     ) -> None:
         """Raise ValueError for the first column that cannot be what it is to be."""
         for name in features:
+            kinds = ("number", "category", "text")
             advice = "leave it out (columns=...)"
-            if self.types[name].kind == "text":
-                how = "make it a dictionary column (pandas: astype('category'))"
-                advice = f"{how} or {advice}"
-            self._check_type(
-                name, ("number", "category"), "numbers or categories", advice
-            )
+            self._check_type(name, kinds, "numbers, text or categories", advice)
         if label is not None:
             kinds = ("number", "category", "text")
             self._check_type(label, kinds, "numbers, text or categories", "convert it")
