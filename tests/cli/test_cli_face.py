@@ -265,6 +265,21 @@ def test_a_table_on_standard_input_is_told_to_be_a_file(tmp_path, capsys):
     assert "give a table as a file, not on standard input" in message
 
 
+def test_a_model_of_a_table_predicts_no_standard_input(tmp_path, capsys):
+    """It was read as svmlight text: "expected index:value, found ..."."""
+    table, model = tmp_path / "t.csv", str(tmp_path / "m.wm")
+    table.write_text("age,pay,y\n1,2,a\n3,1,b\n2,9,a\n5,1,b\n")
+    assert main(["train", str(table), model, "--label", "y"]) == 0
+    capsys.readouterr()
+    with piped(table.read_bytes()):
+        message = refused(capsys, "predict", model, "-")
+    assert message == (
+        "widemargin: /dev/stdin: expected a table with the columns of the model (age, "
+        "pay), found what is read as svmlight text; give a table as a file, not on "
+        "standard input\n"
+    )
+
+
 def test_a_kernel_over_memory_names_the_options(tmp_path, capsys):
     data, model = "examples/data/a9a.svm.bz2", str(tmp_path / "m.wm")
     asked = ["train", data, model, "--kernel", "rbf", "--max-iter", "1"]

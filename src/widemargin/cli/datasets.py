@@ -17,6 +17,8 @@ from widemargin.models.model import Model
 from widemargin.report.weights import known_base
 from widemargin.system.files import TEXT, ending, is_delimited, open_bytes
 
+_TABLE_ELSEWHERE = "; give a table as a file, not on standard input"
+
 
 class Data(NamedTuple):
     """Data as an estimator takes them.
@@ -131,7 +133,7 @@ def _check_text(options: argparse.Namespace, path: str) -> None:
             other = "; a table has a name that ends in .csv, .tsv, .npy or .parquet"
             other *= ending(path) == ".txt" or ending(path) not in TEXT
             if path == values.STANDARD_INPUT:
-                other = "; give a table as a file, not on standard input"
+                other = _TABLE_ELSEWHERE
             raise ValueError(
                 f"{path}: expected no --{option.replace('_', '-')} for svmlight text, "
                 f"which has its labels, found {value}{other}"
@@ -227,6 +229,12 @@ def open_unlabeled(options: argparse.Namespace, model: Model) -> Any:
     path, n = options.data, model.n_features
     if not is_binary(path):
         _check_text(options, path)
+        if path == values.STANDARD_INPUT and (names := _names(model)) is not None:
+            raise ValueError(
+                f"{path}: expected a table with the columns of the model "
+                f"({stored.listed(names)}), found what is read as svmlight text"
+                f"{_TABLE_ELSEWHERE}"
+            )
         base = options.index_base
         base = known_base(model.meta) if base is None else base
         data = _read_text(options, path, base)

@@ -83,13 +83,13 @@ def say_types(options: argparse.Namespace, path: str) -> None:
     """Say what the columns of a CSV file hold, and which of them number the rows."""
     facts = csv_columns(path)
     found = [f"{f.name or _UNNAMED}: {f.holds}" for f in facts]
-    note(f"{path}: {_listed(found)}")
+    note(f"{path}: {listed(found)}")
     used = options.columns or [f.name for f in facts]
     others = {options.label, options.weight}
     ids = [f.name for f in facts if f.is_id and f.name in used and f.name not in others]
     if ids:
         left = [name for name in used if name not in ids and name not in others]
-        shown = _listed([name or _UNNAMED for name in ids])
+        shown = listed([name or _UNNAMED for name in ids])
         note(
             f"{path}: {shown} seems to number the rows, which a model cannot "
             f"use for others; leave it out with --columns {','.join(left)}"
@@ -99,7 +99,7 @@ def say_types(options: argparse.Namespace, path: str) -> None:
 def check_named(path: str, label: str | None, option: str) -> None:
     """Refuse Parquet without the name of the labels; says which columns there are."""
     if label is None and is_parquet(path):
-        found = _listed(column_names(path))
+        found = listed(column_names(path))
         raise ValueError(
             f"{path}: expected {option} NAME, the column of the labels: {found}"
         )
@@ -109,14 +109,14 @@ def check_left_out(path: str, label: str, columns: Sequence[str]) -> None:
     """Refuse to leave out a column that the model needs, or that there is not."""
     there = column_names(path)
     if label in columns or label not in there:
-        which = "the model needs it" if label in columns else _listed(there)
+        which = "the model needs it" if label in columns else listed(there)
         raise ValueError(
             f"{path}: expected a column to leave out as --label, found {label!r} "
             f"({which})"
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names for a sentence: all, or the first and the last ones."""
     if len(names) > SHOWN:
         names = [*names[: SHOWN - 3], "...", *names[-2:]]
@@ -161,7 +161,7 @@ def matched_columns(rows: Rows, path: str, names: Sequence[str] | None, n: int) 
         if rows.shape[1] != n:
             more = "; --label leaves one out" * (rows.shape[1] == n + 1)
             if rows.names is not None and rows.shape[1] > n + 1:  # a label of words
-                more = f": {_listed(rows.names)}; --label leaves a column out"
+                more = f": {listed(rows.names)}; --label leaves a column out"
             raise ValueError(
                 f"{path}: expected {n:,} columns as in the training data, "
                 f"found {rows.shape[1]:,}{more}"
@@ -193,12 +193,12 @@ def check_width(path: str, found: int, names: Sequence[str] | None) -> None:
     if found > len(names):
         raise ValueError(
             f"{path}: expected at most {len(names):,} features, those of the model "
-            f"({_listed(names)}), found {found:,}"
+            f"({listed(names)}), found {found:,}"
         )
     rest = "" if found == len(names) else f", and all but the first {found:,} as 0"
     note(
         f"{path}: svmlight text has no names; its columns are taken as those of the "
-        f"model in their order ({_listed(names)}){rest}"
+        f"model in their order ({listed(names)}){rest}"
     )
 
 
@@ -221,7 +221,7 @@ def _check_kinds(path: str, found: Sequence[str], place: dict[str, int]) -> None
 
 
 def _ignored(path: str, what: str, names: Sequence[str]) -> None:
-    note(f"{path}: ignored {what} that the model has never seen ({_listed(names)})")
+    note(f"{path}: ignored {what} that the model has never seen ({listed(names)})")
 
 
 class ChosenColumns:
