@@ -109,6 +109,10 @@ def test_linear_models_and_json(wine, capsys):
             ["--cv", "3", "--scoring", "f1"],
             "wine.svm: --scoring must suit the data.",
         ),
+        (
+            ["--cv", "3", "--scoring", "neg_log_loss"],
+            "wine.svm: --scoring asks the model of a fold for predict_proba",
+        ),
         (["--cv", "1"], "expected at least 2 folds, found '1'"),
         (["--cv", "3", "-C", "1,x"], "expected a positive number, found 'x'"),
         (

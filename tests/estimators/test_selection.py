@@ -292,9 +292,16 @@ def test_scorers_see_the_decisions_of_held_out_rows(scoring):
 def test_a_scorer_that_needs_more_is_refused():
     X, y = scaled(load_wine)
     for search in (SVCCV, LinearSVCCV):
-        with pytest.raises(AttributeError, match="asks the model of a fold for pred"):
+        said = "asks the model of a fold for pred.* probabilities give GridSearchCV of"
+        with pytest.raises(ValueError, match=said):
             search(Cs=1, scoring="neg_log_loss").fit(X, y)
-    with pytest.raises(AttributeError, match="model of a fold for coef_, which it"):
+        scored = search(calibrate="sigmoid", cv=2), {"Cs": [[0.1], [1.0]]}
+        with_them = GridSearchCV(*scored, scoring="neg_log_loss", cv=2).fit(X, y)
+        assert np.isfinite(with_them.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match="model of a fold for coef_, which it") as one:
+        SVCCV(Cs=1, scoring=lambda clf, X, y: clf.coef_[0]).fit(X, y)
+    assert "probabilities" not in str(one.value)
+    with pytest.raises(ValueError, match="model of a fold for coef_, which it"):
         SVCCV(Cs=1, scoring=lambda clf, X, y: clf.coef_[0]).fit(X, y)
     with pytest.raises(AttributeError, match="'str' object has no attribute 'coef_'"):
         SVCCV(Cs=1, scoring=lambda clf, X, y: "clf".coef_).fit(X, y)
@@ -312,6 +319,7 @@ def test_a_scorer_of_two_classes_is_refused_for_more(kind):
     with pytest.raises(ValueError, match=message) as error:
         kind(Cs=1, scoring="roc_auc").fit(X, y)
     assert "'f1_macro'" in str(error.value)
+    assert "'roc_auc_ovr' is of probabilities: give GridSearchCV" in str(error.value)
     assert isinstance(error.value.__cause__, ValueError)
     for other in ("balanced_accuracy", "f1_macro"):
         assert kind(Cs=1, scoring=other).fit(X, y).best_score_ > 0.9

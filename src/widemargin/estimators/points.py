@@ -34,6 +34,11 @@ Machine = Classifier | Regressor
 SOME_FOLDS = 0.4
 # Scores so near are equal: sums in another order differ by rounding.
 TIE = 1e-12
+# How points are compared by probabilities, which the models of folds do not have.
+_BY_PROBABILITIES = (
+    "give GridSearchCV of scikit-learn the scoring, a search with calibrate='sigmoid' "
+    "and no scoring, and {'Cs': [[0.1], [1.0]]}"
+)
 
 
 @dataclass
@@ -227,7 +232,7 @@ class Judge:
         except AttributeError as error:
             if (said := _asked_too_much(error, model)) is None:
                 raise
-            raise AttributeError(said) from None
+            raise ValueError(said) from None
         except ValueError as error:  # scikit-learn's speaks of the scorer's parameters
             raise ValueError(self._unsuited(error, model, fold)) from error
         if not isinstance(found, Real):
@@ -244,6 +249,8 @@ class Judge:
             of = f" of {c} classes"
             if c > 2:
                 hint = " 'balanced_accuracy' and 'f1_macro' take any number of classes."
+                if "multi_class" in str(error):  # what 'roc_auc' says
+                    hint += f" 'roc_auc_ovr' is of probabilities: {_BY_PROBABILITIES}."
         return (
             "The 'scoring' parameter must suit the data. Its scorer says of fold "
             f"{fold} ({len(test):,} rows{of}): {str(error).rstrip('.')}.{hint}"
@@ -259,9 +266,12 @@ def _asked_too_much(error: AttributeError, model: Any) -> str | None:
     else:
         return None
     methods = [x for x in ("predict", "decision_function") if hasattr(model, x)]
+    hint = ""
+    if name.endswith("_proba") and is_classifier(model):
+        hint = f" For scores of probabilities {_BY_PROBABILITIES}."
     return (
         f"The 'scoring' parameter asks the model of a fold for {name}, which it does "
-        f"not have: it may ask for {' and '.join(methods)}."
+        f"not have: it may ask for {' and '.join(methods)}.{hint}"
     )
 
 
