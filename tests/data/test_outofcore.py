@@ -280,9 +280,12 @@ def test_options_that_do_not_fit_are_refused(options, message, shards):
 
 
 def test_folders_and_files_that_are_not_there(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"expected files X-\*.npy or \*.parquet, found nothing"
-    ):
+    said = r"a folder of data, .* files X-\*.npy .* or files \*.parquet alone, found "
+    with pytest.raises(ValueError, match=f"{said}nothing"):
+        open_rows(tmp_path)
+    for name in (".a", "b", "c.npy"):
+        (tmp_path / name).touch()
+    with pytest.raises(ValueError, match=f"{said}b, c.npy, .a"):
         open_rows(tmp_path)
     for name in ("no.npy", "no.parquet", "no.svm", "no"):
         with pytest.raises(FileNotFoundError, match=f"no such file: .*{name}"):

@@ -202,8 +202,14 @@ def test_folders_of_something_else(tmp_path):
     )
     with refusal(ValueError, tmp_path, sentence):
         ParquetSource(tmp_path)
-    (tmp_path / "city=Rome").rmdir()
     (tmp_path / "notes.txt").write_text("These are no numbers at all.")
+    sentence = (
+        "expected a folder of data, which has files X-*.npy (and y-*.npy) or files "
+        "*.parquet alone, found city=Rome, notes.txt"
+    )
+    with refusal(ValueError, tmp_path, sentence):
+        ParquetSource(tmp_path)
+    (tmp_path / "city=Rome").rmdir()
     with pytest.raises(ValueError, match=re.escape("notes.txt: expected a Parquet")):
         ParquetSource(tmp_path)
 

@@ -6,6 +6,7 @@ import re
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse
@@ -818,3 +819,16 @@ def test_linear_pairs_of_a_path_are_solved_at_once():
     _, models, gaps = svc_path(X, y, Cs=[0.01, 0.1], kernel="linear", tol=1e-3)
     found = {one.solver for model in models for one in model.solutions_}
     assert (found, gaps.max() <= 1e-3) == ({"batch"}, True)
+
+
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVCCV])
+def test_names_of_columns_are_asked_for_by_the_search(kind):
+    """The warning spoke of "SVC", which the user did not fit."""
+    X, y = scaled(load_wine)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    clf = kind(Cs=[1.0], cv=2).fit(frame, y)
+    assert len(dir(clf)) == len(set(dir(clf)))
+    known = clf.predict(frame)
+    with pytest.warns(UserWarning, match=f"but {kind.__name__} was fitted") as caught:
+        np.testing.assert_array_equal(clf.predict(X), known)
+    assert len(caught) == 1

@@ -145,7 +145,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
         """Its own attributes, and those of the machine that was fitted on all rows."""
         fitted = dir(vars(self).get("best_estimator_"))
         public = [x for x in fitted if x.endswith("_") and not x.startswith("_")]
-        return [*super().__dir__(), *public]
+        return [*{*super().__dir__(), *public}]
 
     def fit(
         self,
@@ -358,6 +358,8 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
     def _of_fitted(self, method: str, X: Any) -> Any:
         """What the machine says of rows; its errors are in this estimator's name."""
         fitted = self._fitted()
+        if "feature_names_in_" in vars(self) and not is_collection(X):
+            X = read_rows(self, X)  # which warns in the name of this estimator
         try:
             return getattr(fitted, method)(X)
         except (TypeError, ValueError) as error:

@@ -16,7 +16,7 @@ from widemargin.data.outofcore.delimited import (
     parquet_of,
     place_of,
 )
-from widemargin.data.outofcore.source import FileStamp
+from widemargin.data.outofcore.source import FileStamp, no_data_folder
 from widemargin.system import files
 
 # What a column may hold of its compressed pages: without a limit it is all of them.
@@ -41,7 +41,11 @@ def list_files(path: str) -> list[str]:
         found = sorted(name for name in os.listdir(path) if name[0] not in "._")
     except PermissionError:
         raise PermissionError(f"no permission to read {path}") from None
+    others = [name for name in found if files.ending(name) != ".parquet"]
     paths = [os.path.join(path, name) for name in found]
+    inside = [os.path.isdir(os.path.join(path, name)) for name in others]
+    if any(inside) and not all(inside):  # of anything, such as a home
+        raise no_data_folder(path, others)
     for inner in paths:
         if os.path.isdir(inner):
             raise ValueError(

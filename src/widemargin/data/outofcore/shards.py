@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from widemargin.data.outofcore.source import FileStamp, Source, read_at
+from widemargin.data.outofcore.source import FileStamp, Source, no_data_folder, read_at
 from widemargin.system.files import ending, open_bytes
 
 # What the core computes with, or NumPy converts block by block; of at most 8 bytes.
@@ -279,8 +279,7 @@ def _shards(path: str) -> list[str]:
     """The shards of a folder."""
     names = _names(path, "X")
     if not names:
-        found = ", ".join(sorted(os.listdir(path))[:3]) or "nothing"
-        raise ValueError(f"{path}: expected files X-*.npy or *.parquet, found {found}")
+        raise no_data_folder(path, os.listdir(path))
     return names
 
 

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
@@ -11,6 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin.numerics import linalg
+
+
+def no_data_folder(path: str, names: Iterable[str]) -> ValueError:
+    """What to say of a folder that has these names in it, but no rows."""
+    shown = sorted(names, key=lambda name: (name.startswith("."), name))[:3]
+    found = ", ".join(shown) or "nothing"
+    return ValueError(
+        f"{path}: expected a folder of data, which has files X-*.npy (and y-*.npy) or "
+        f"files *.parquet alone, found {found}"
+    )
 
 
 class Source(ABC):
