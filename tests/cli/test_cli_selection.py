@@ -150,6 +150,10 @@ def test_sorted_targets_need_a_seed(tmp_path, monkeypatch, capsys):
     for name in ("up", "down"):
         assert score(name)[1]
     assert not score("mixed")[1]
+    np.save("bytes.npy", np.c_[y, y**2])
+    np.save("y.npy", np.arange(60, dtype=np.uint8)[::-1])
+    assert main(["train", "bytes.npy", "m.wm", "--label", "y.npy", *words]) == 0
+    assert "the targets are sorted" in capsys.readouterr().err
     seeded, told = score("up", "--cv-seed", "1")
     folds = KFold(3, shuffle=True, random_state=1)
     known = SVRCV(Cs=[9.0], cv=folds).fit(X, y**3)
