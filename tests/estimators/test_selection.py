@@ -530,6 +530,7 @@ def test_a_time_limit_that_allows_nothing_says_so(kind):
 
 
 def test_a_time_limit_keeps_what_was_finished(monkeypatch):
+    """Also where a part of it had its share: that was told as Ctrl-C."""
     X, y = scaled(load_wine)
     solve, calls = folds.solve_all, []
 
@@ -542,7 +543,6 @@ def test_a_time_limit_keeps_what_was_finished(monkeypatch):
         return ends._replace(status=selection.Status.TIME_LIMIT)
 
     monkeypatch.setattr(folds, "solve_all", late)
-    monkeypatch.setattr("widemargin.estimators.folds.is_late", lambda training: True)
     clf = SVCCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1], time_limit=60.0)
     with pytest.warns(ConvergenceWarning, match="before 10 of 20 fits"):
         clf.fit(X, y)

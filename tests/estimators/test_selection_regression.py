@@ -310,12 +310,36 @@ def test_ctrl_c_keeps_what_was_finished(monkeypatch):
 
 def test_a_time_limit_keeps_what_was_finished(monkeypatch):
     ended(monkeypatch, selection.Status.TIME_LIMIT)
-    monkeypatch.setattr(folds, "is_late", lambda training: True)
     clf = SVRCV(Cs=[0.1, 1.0], gammas=[0.01, 0.1], time_limit=60.0)
     with pytest.warns(ConvergenceWarning, match="before 10 of 20 fits"):
         clf.fit(X, TARGET)
     assert clf.gamma_ == 0.01
     assert clf.dual_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("status", ["time_limit", "interrupted"])
+def test_what_ended_the_solver_that_goes_on_ends_the_search(monkeypatch, status):
+    """Working sets may return a moment before the deadline, which is no Ctrl-C."""
+    solve, solve_task = folds.solve_all, folds.solve_task
+
+    def stalled(problems, limits, memory, threads):
+        ends = solve(problems, limits, memory, threads)
+        ends.is_convex[-1] = False
+        return ends
+
+    def limited(*args):
+        problem, solution = solve_task(*args)
+        return problem, solution.changed(status=selection.Status(status))
+
+    monkeypatch.setattr(folds, "solve_all", stalled)
+    monkeypatch.setattr(folds, "solve_task", limited)
+    clf = SVRCV(Cs=[0.1, 1.0], gammas=[0.01], epsilons=[0.1], time_limit=60.0)
+    if status == "time_limit":
+        told = pytest.warns(ConvergenceWarning, match="before 1 of 10 fits")
+    else:
+        told = pytest.raises(KeyboardInterrupt, match="have 9 of 10 fits")
+    with told:
+        clf.fit(X, TARGET)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -54,6 +54,7 @@ class Folds:
     wins, losses : int ndarray (folds, m, C)
         How many problems of its class say a row that is held out belongs to it, and how
         many say that it does not, whatever the errors of values in float32 are.
+    stopped : Status or None, what ended it early
     """
 
     training: Training
@@ -69,18 +70,7 @@ class Folds:
     ended: NDArray[np.bool_]
     wins: NDArray[np.int16]
     losses: NDArray[np.int16]
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether something ended it early."""
-        return not bool(self.ended.all())
-
-    @property
-    def stopped(self) -> Status | None:
-        """What ended it early."""
-        if not self.is_interrupted:
-            return None
-        return Status.TIME_LIMIT if is_late(self.training) else Status.INTERRUPTED
+    stopped: Status | None = None
 
     @property
     def is_doubled(self) -> bool:
@@ -133,11 +123,6 @@ class Folds:
             return np.asarray(sums[0].transpose(1, 2, 0))
         i, j = np.triu_indices(len(sums), 1)
         return np.asarray((sums[i, j - 1] + sums[j, i]).transpose(1, 2, 0))
-
-
-def is_late(training: Training) -> bool:
-    """Whether the time of the folds is over."""
-    return training.limits.is_late
 
 
 def solve_folds(
@@ -195,8 +180,9 @@ def solve_folds(
     parts = list(_parts(found))
     samples.filled(1.0, max(_places(found, some) for some in parts))  # once for all
     for some in parts:
-        if not _solve_part(found, some):
-            break
+        stopped = _solve_part(found, some)
+        if stopped is not None:
+            return dataclasses.replace(found, stopped=stopped)
     return found
 
 
@@ -213,8 +199,8 @@ def _parts(found: Folds) -> Iterator[range]:
         start = end
 
 
-def _solve_part(found: Folds, some: range) -> bool:
-    """Solve some of the binary problems; whether to go on."""
+def _solve_part(found: Folds, some: range) -> Status | None:
+    """Solve some of the binary problems; what ended them early, if anything did."""
     training, limits = found.training, found.training.limits
     problems = _problems(found, some)
     memory = memory_for(training, list(some), found.n_bytes)
@@ -223,7 +209,7 @@ def _solve_part(found: Folds, some: range) -> bool:
         with until(limits.deadline):
             found.samples.pack()
     except OutOfTime:
-        return False
+        return Status.TIME_LIMIT
     ends = solve_all(problems, limits, memory, threads)
     shape = (len(some), len(found.weights), len(found.Cs))
     solved = _are_finished(ends, limits.tol).reshape(shape)
@@ -231,12 +217,11 @@ def _solve_part(found: Folds, some: range) -> bool:
     found.gaps[:, within] = ends.gaps.reshape(shape).transpose(1, 0, 2)
     found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
     found.ended[:, within] = solved.transpose(1, 0, 2)
-    if ends.status is Status.STALLED:
-        for t in np.flatnonzero(~solved):
-            if not _go_on(found, problems, ends, some, int(t)):
-                break
+    stopped = None if solved.all() else ends.status
+    if stopped is Status.STALLED:
+        stopped = _go_on_all(found, problems, ends, some, np.flatnonzero(~solved))
     _keep(found, problems, ends, some)
-    return bool(found.ended[:, within].all())
+    return stopped
 
 
 def _are_finished(ends: Ends, tol: float) -> NDArray[np.bool_]:
@@ -251,10 +236,21 @@ def _are_finished(ends: Ends, tol: float) -> NDArray[np.bool_]:
     return finished
 
 
+def _go_on_all(
+    found: Folds, problems: ManyProblems, ends: Ends, some: range, left: Index
+) -> Status | None:
+    """Let another solver finish the problems that are left; what ended it early."""
+    for t in left.tolist():
+        status = _go_on(found, problems, ends, some, t)
+        if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+            return status
+    return None
+
+
 def _go_on(
     found: Folds, problems: ManyProblems, ends: Ends, some: range, t: int
-) -> bool:
-    """Let another solver finish problem t; whether no limit ended it."""
+) -> Status:
+    """Let another solver finish problem t; how that ended."""
     folds, n_C = len(found.weights), len(found.Cs)
     task, fold, place = np.unravel_index(t, (len(some), folds, n_C))
     k, part = some[int(task)], slice(problems.starts[t], problems.ends[t])
@@ -274,9 +270,8 @@ def _go_on(
     found.gaps[at] = solution.certificate.relative_gap
     found.b[at], ends.c[order] = solution.b, solution.w
     ends.scores[part] = np.nan
-    limited = solution.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
-    found.ended[at] = not limited
-    return not limited
+    found.ended[at] = solution.status not in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    return solution.status
 
 
 def _problems(found: Folds, some: range) -> ManyProblems:
