@@ -430,14 +430,16 @@ def test_the_answer_of_other_rows_that_are_merged_alike_is_not_taken(
     assert proved.primal < late.certificate.primal
 
 
-def test_a_run_with_a_kernel_goes_on_with_its_scores(tmp_path):
+@pytest.mark.parametrize("left_out", [0, 10])
+def test_a_run_with_a_kernel_goes_on_with_its_scores(tmp_path, left_out):
     """It made them again, twice, before its first step."""
     path = tmp_path / "a.checkpoint"
     X, y = PROBLEMS["breast_cancer"]()
+    C = np.where(np.arange(len(y)) < left_out, 0.0, 1.0)
     options = {"solver": IRWLS(working_set=32), "tol": 1e-6, "checkpoint": path}
     kernel = Kernel("rbf", 0.01)
-    first = solve(Problem(X, y, kernel=kernel), max_iter=6, **options)
-    again = solve(Problem(X, y, kernel=kernel), **options)
+    first = solve(Problem(X, y, C, kernel=kernel), max_iter=6, **options)
+    again = solve(Problem(X, y, C, kernel=kernel), **options)
     assert again.trace[0].details["evaluations"] == 0.0
     assert again.trace[0].best_gap <= first.trace[-1].best_gap * (1.0 + 1e-9)
     assert again.status == "solved"

@@ -17,7 +17,7 @@ from tests.cases.kernel_reference import (
 from tests.cases.kernels import NAMED, matrix, memory_limit_of, on_every_simd, plain
 from tests.cases.pairwise import pairwise, product
 from tests.conftest import PROBLEMS
-from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve
+from widemargin import SVC, Kernel, LinearSVC, Problem, _core, solve, svc_path
 from widemargin.kernels.packed import padded
 from widemargin.solvers import CoreVector, FrankWolfe
 from widemargin.solvers.kernel.draws import Draws
@@ -361,6 +361,23 @@ def test_a_start_is_taken_up():
         warm = solve(problem, solver, tol=1e-4, start=first)
         assert warm.status == "solved"
         assert warm.trace[0].gap < cold.trace[0].gap
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "core_vector"])
+def test_a_path_takes_up_starts_without_the_rows_of_weight_zero(solver):
+    """The start has all rows, the problem those that have a weight."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    some = np.arange(40) % 3 > 0
+    form = {"loss": "squared_hinge", "solver": solver, "gamma": 0.3}
+    _, models, _ = svc_path(X, y, Cs=[1.0, 10.0], sample_weight=1.0 * some, **form)
+    _, others, _ = svc_path(X[some], y[some], Cs=[1.0, 10.0], **form)
+    for model, other in zip(models, others, strict=True):
+        assert model.status_ == "solved"
+        np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_)
+        np.testing.assert_array_equal(
+            np.flatnonzero(some)[other.support_], model.support_
+        )
 
 
 def ball_of(c, Q):

@@ -296,11 +296,17 @@ class BallSolver(Solver):
             )
         return None
 
+    @staticmethod
+    def weights_of(problem: KernelProblem, start: Start | None) -> Vector:
+        """Alpha of the start, of the rows with C > 0: zero where there is none."""
+        alpha = problem.dual_state(0.0 if start is None else start.alpha).alpha
+        return np.asarray(alpha)
+
     def first(
         self, problem: KernelProblem, start: Start | None, random: np.random.Generator
     ) -> Index:
         """Points to begin with: the start's, or as ``first_points`` asks."""
-        rows = np.flatnonzero(() if start is None else start.alpha)
+        rows = np.flatnonzero(self.weights_of(problem, start))
         if rows.size:
             return rows
         if self.first_points == PAIR:

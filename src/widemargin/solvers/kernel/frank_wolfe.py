@@ -211,8 +211,9 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
 
     def _first(self, problem: KernelProblem, start: Start | None) -> Vector:
         """The weights to begin with: (m,)."""
-        if start is not None and start.alpha.any():
-            return start.alpha
+        given = self.weights_of(problem, start)
+        if given.any():
+            return given
         random = np.random.default_rng(self.random_state or 0)
         rows = self.first(problem, None, random)
         if self.first_weights == "solved":

@@ -210,7 +210,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
         choose = Choice(
             run, self.working_set, self.carry, self.selection, self.random_state or 0
         )
-        precision, failures = Precision(run, _last_violation(start)), 0
+        precision, failures = Precision(run, _last_violation(problem, start)), 0
         low_rank = free_rows = None
         if isinstance(inner, PairsFirst):
             low_rank = LowRank(run, inner, tol)
@@ -249,16 +249,18 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
                 return
 
 
-def _last_violation(start: Start | None) -> float:
+def _last_violation(problem: KernelProblem, start: Start | None) -> float:
     """Where a run ended whose scores are known; infinity where they are new."""
-    if start is None or "scores" not in start.vectors or not _are_at_alpha(start):
+    if start is None or "scores" not in start.vectors:
+        return np.inf
+    if not _are_at_alpha(problem, start):
         return np.inf
     return start.numbers.get("violation", np.inf)
 
 
-def _are_at_alpha(start: Start) -> bool:
+def _are_at_alpha(problem: KernelProblem, start: Start) -> bool:
     """Whether the vectors of a start, which are of its v, are of its alpha, too."""
-    alpha = start.alpha
+    alpha = problem.dual_state(start.alpha).alpha
     return np.array_equal(np.abs(start.v[: len(alpha)]), alpha)
 
 
@@ -270,7 +272,7 @@ def _first_scores(problem: KernelProblem, start: Start | None) -> Scores:
     state = problem.dual_state(0.0 if start is None else start.alpha)
     problem.repair(state)
     c, known = problem.signs * state.alpha, None
-    if start is not None and _are_at_alpha(start):
+    if start is not None and _are_at_alpha(problem, start):
         known = start.vectors.get("scores")
     scores = problem.expand(c, known)
     if not c.any() or problem.mass is not None:
