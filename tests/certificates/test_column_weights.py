@@ -108,9 +108,31 @@ def test_nu_svc_of_pairs(offset):
 def test_one_class(offset):
     X, _ = grid(7)
     machine = OneClassSVM(nu=0.3, kernel="linear", tol=1e-8).fit(X + offset)
-    rho, w = Fraction(float(machine.solution_.rho)), fractions(machine.coef_)
-    losses = [rho - dot(w, fractions(x)) for x in X + offset]
-    assert_bounds(machine, objective(w, None, losses, 1.0) - Fraction(0.3 * 30) * rho)
+    assert_bounds(machine, one_class_objective(machine, X + offset))
+
+
+def one_class_objective(machine, X):
+    """P of what predicts, whose rho is the offset."""
+    rho, w = Fraction(float(machine.offset_[0])), fractions(machine.coef_)
+    losses = [rho - dot(w, fractions(x)) for x in X]
+    return objective(w, None, losses, 1.0) - Fraction(machine.nu * len(X)) * rho
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("least", [2.0 + 2e-4, 2.1, 4.0])
+def test_one_class_near_the_origin(least, tol):
+    """P is small beside rho: to round that down by 1e-11 of it took twenty times tol."""
+    X = np.array([[-1.0], [least], [5.0]])
+    machine = OneClassSVM(kernel="linear", nu=0.5, tol=tol).fit(X)
+    exact, bounds = one_class_objective(machine, X), machine.solution_.certificate
+    assert bounds.dual <= exact <= bounds.primal
+    assert machine.offset_[0] == machine.solution_.rho
+    assert (machine.status_ == "solved") == (machine.dual_gap_ <= tol)
+    if tol > 1e-10 or least > 2.1:  # else rounding is in the way of the fit itself
+        assert machine.status_ == "solved"
+        assert (machine.decision_function(X) >= 0.0).tolist() == [False, True, True]
+    else:
+        assert machine.dual_gap_ <= 1e-9
 
 
 def test_budget_svc():
