@@ -198,12 +198,12 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        Upper bound: the objective P of (w, b), and what rounding may hide. That of w =
-        0, with a kernel, where this is less: nu machines that find no margin have 0,
-        and fits that ended early what is proved without their scores.
+        Upper bound: the objective P of (w, b), and what rounding may hide; infinite
+        where there was no time to prove one. The objective of w = 0, which is 0, stands
+        in its place where it is less, for nu machines of classes and of one class only:
+        then no margin is proved.
     dual : float
-        Lower bound: the objective D of alpha, less what rounding may add. That of alpha
-        = 0 in the same way.
+        Lower bound: the objective D of alpha, less what rounding may add.
     scale : float
         Floor of ``|P|`` in the relative gap, for smallest enclosing balls, regressions
         and nu machines, whose optimum may be zero. 0 for classification.
@@ -230,6 +230,16 @@ class Certificate:
         if not (gap < math.inf and 0.0 < size < math.inf):  # false for NaN
             return math.inf
         return max(gap, sys.float_info.epsilon * abs(self.primal)) / size
+
+    def is_beaten_by(self, other: "Certificate") -> bool:
+        """Whether other bounds have the smaller objective, and the smaller gap, too.
+
+        A larger objective with a smaller gap is proved to be near the best one, and of
+        a smaller one with a larger gap the dual variables are to blame. Bounds that are
+        no numbers are beaten by all others.
+        """
+        primal, gap = self.primal <= other.primal, self.gap <= other.gap
+        return not (primal or gap)
 
     @property
     def told_scale(self) -> str:

@@ -16,7 +16,7 @@ from tests.certificates.draws import Case
 from tests.certificates.dyadic import Dyadic
 from tests.certificates.exact import Exact, kernel_matrix
 from tests.certificates.judged import coefficients, judge
-from widemargin import SVC, Kernel, Problem, solve
+from widemargin import SVC, BudgetSVC, Kernel, Problem, solve, svc_path
 
 
 def true_or_unsolved(case):
@@ -155,6 +155,57 @@ def test_solved_is_relative_to_the_objective(C, intercept, solver, max_iter):
     X, y = separated(4e6)
     options = {"intercept": intercept, "solver": solver, "max_iter": max_iter}
     true_or_unsolved(case_of("LinearSVC", X, y, C, **options))
+
+
+# -- models that rounding has led astray -----------------------------------------------
+
+
+def far_rows(seed, m=16):
+    """Rows a million from zero, whose kernel values of degree 2 are 1e24."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 2)) + rng.choice([1e6, 1e3, 0])
+    return X, np.arange(m) % 2
+
+
+def primal_of(machine, X, y):
+    """P of the model, exactly."""
+    signs, C = np.where(y == 1, 1.0, -1.0), np.full(len(y), float(machine.C))
+    exact = Exact(X, signs, C, "hinge", "free", machine.kernel_)
+    return exact.primal(coefficients(machine, len(y)), machine.intercept_[0])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", [SVC, BudgetSVC])
+def test_the_bound_of_a_constant_is_that_of_the_model(kind):
+    """Told 16, which is the objective of zero; exactly 2.0e9."""
+    X, y = far_rows(31)
+    machine = kind(kernel="poly", degree=2, gamma=1.0)
+    if kind is BudgetSVC:
+        machine.set_params(budget=16)
+    machine.fit(X, y)
+    bounds, exact = machine.solution_.certificate, primal_of(machine, X, y)
+    assert exact <= Fraction(bounds.primal)
+    assert bounds.primal <= 16.0 * (1.0 + 1e-12)
+    assert "The model is a constant" in machine.solution_.message
+    if kind is BudgetSVC:
+        assert exact <= Fraction(machine.primal_[0])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_bounds_along_a_path_are_those_of_its_models():
+    X, y = far_rows(31)
+    models = svc_path(X, y, Cs=[1e-3, 1.0], kernel="poly", degree=2, gamma=1.0)[1]
+    for machine in models:
+        exact = primal_of(machine, X, y)
+        assert exact <= Fraction(machine.solution_.certificate.primal)
+
+
+def test_the_bound_of_a_constant_is_that_of_the_answer():
+    X, y = far_rows(31)
+    kernel, signs = Kernel("poly", gamma=1.0, degree=2), np.where(y == 1, 1, -1)
+    found = solve(Problem(X, signs, kernel=kernel), tol=1e-6)
+    exact = Exact(X, signs, np.ones(16), kernel=kernel).primal(found.w, found.b)
+    assert exact <= Fraction(found.certificate.primal)
 
 
 # -- bounds of the exact kernel --------------------------------------------------------

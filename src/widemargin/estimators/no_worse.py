@@ -14,28 +14,23 @@ from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
 from widemargin.problems.constant import ConstantRows
 from widemargin.problems.regression import are_rounded
-from widemargin.solution import Certificate, Solution, Status, reached
+from widemargin.solution import UNPROVED, Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions
-from widemargin.solvers.driver.advice import ROUGH, worth
+from widemargin.solvers.driver.advice import CONSTANT, ROUGH, worth
 from widemargin.solvers.driver.contract import Solver
-
-# Sums of the same weights, in another order, are equal within this share. A model that
-# there was no time to certify has the bounds of the best constant itself: the solver
-# has found it better than that.
-SAME = 1.0 + 1e-9
-TOLD = (
-    "The model is a constant: what the solver had when it ended was worse than no "
-    "function at all."
-)
 
 
 def proves_more(one: Solution, other: Solution) -> bool:
     """Whether a model is proved to be nearer to the best objective than another one.
 
     By P - D, which is relative to nothing: of two poor models that with the larger
-    objective may have the smaller relative gap.
+    objective may have the smaller relative gap. Of a model that there was no time to
+    certify the steps say that it is better than a constant: to prove no more than one
+    does is not enough.
     """
-    return bool(one.certificate.gap < other.certificate.gap)
+    known = np.isfinite(other.certificate.primal)
+    is_useful = known or one.certificate.relative_gap < UNPROVED
+    return bool(is_useful and one.certificate.gap < other.certificate.gap)
 
 
 def or_zero(training: Training, solutions: Sequence[Solution]) -> Sequence[Solution]:
@@ -55,14 +50,14 @@ def _or_zero(training: Training, k: int, solution: Solution) -> Solution:
     if not (solution.is_convex and np.isfinite(found.primal)):
         return solution  # of which no objective is known
     bounds, b = _zero(training, k, found.scale)
-    if found.gap <= SAME * bounds.gap:
+    if not found.is_beaten_by(bounds):
         return solution
     return solution.changed(
         alpha=np.zeros_like(solution.alpha),
         w=np.zeros_like(solution.w),
         b=b,
         certificate=bounds,
-        message=_retold(solution, bounds, TOLD),
+        message=_retold(solution, bounds, CONSTANT),
         at_bound=None if solution.at_bound is None else 0,
     )
 

@@ -11,7 +11,6 @@ b = sum c where it is penalized. Section 6 of the specification of IRWLS.
 """
 
 import contextlib
-import dataclasses
 import functools
 from typing import Any
 
@@ -249,29 +248,17 @@ class KernelProblem(Problem):
         dual, under = self.lower_bound(c, f)
         return Certificate(primal, dual, self.scale, over + under)
 
-    def or_zero(self, bounds: Certificate) -> Certificate:
-        """Bounds of the optimum that prove no less than no function does.
-
-        Those of a point whose scores are too rough for that; others are what they are.
-        """
-        zero = self.zero_certificate
-        hidden = bounds.primal - bounds.rounding <= zero.primal
-        if not hidden or bounds.relative_gap <= zero.relative_gap:
-            return bounds
-        primal, dual = min(bounds.primal, zero.primal), max(bounds.dual, zero.dual)
-        return dataclasses.replace(bounds, primal=primal, dual=dual)
-
     @property
-    def nothing(self) -> Certificate:
-        """The bounds that no function proves, with the best intercept there is.
+    def constant(self) -> tuple[Certificate, float]:
+        """The bounds that no function proves, and its b, which is the best there is.
 
-        No sum of alpha that is given, and no norm of losses, is looked at for that.
+        It is 0 where a sum of alpha is given, or a norm of losses.
         """
         if self.mass is not None or self.norm is not None:
-            return self.zero_certificate
+            return self.zero_certificate, 0.0
         rows = self._rows_at(np.zeros(self.rows.shape[0]))
         form = self.pointwise, self.intercept, self.scale
-        return rows.proved(*form, not self.has_unit_margins)[0]
+        return rows.proved(*form, not self.has_unit_margins)
 
     def upper_bound(self, c: Vector, f: "Sums", b: float) -> tuple[float, float]:
         """Upper bound P, and how much of it may be rounding."""
@@ -416,7 +403,7 @@ class KernelProblem(Problem):
                 sums = sums.replaced(near, self._twofold(c, near))
                 bounds = self.prove(c, sums, b)
         self._answered = None
-        return self.gather(state), self.spread(c), b, self.or_zero(bounds)
+        return self.gather(state), self.spread(c), b, bounds
 
     def scores_for(self, c: Vector, b: float, tol: float) -> tuple[Scores, float, bool]:
         """Scores K c, the best b, and whether scores that matter are exact."""
@@ -489,8 +476,7 @@ class KernelProblem(Problem):
             moved = SLACK * float((np.abs(c - scores.c) * s).sum())
             sums = sums._replace(errors=sums.errors + moved * s)
         b = self._intercept_at_hand(sums.values, c)
-        bounds = self.or_zero(self.prove(c, sums, b))
-        return self.gather(state), self.spread(c), b, bounds
+        return self.gather(state), self.spread(c), b, self.prove(c, sums, b)
 
     def _intercept_at_hand(self, f: Vector, c: Vector) -> float:
         """The best b for scores f, without a sweep."""

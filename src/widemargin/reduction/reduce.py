@@ -82,8 +82,12 @@ class Reduced:
 
     @property
     def increase(self) -> float:
-        """Objective of this model over the objective of the solution, less one."""
-        return self.certificate.primal / self.before.primal - 1.0
+        """Objective of this model over the objective of the solution, less one.
+
+        NaN where there was no time to certify the solution.
+        """
+        before = self.before.primal
+        return self.certificate.primal / before - 1.0 if before < np.inf else np.nan
 
 
 def reduce(

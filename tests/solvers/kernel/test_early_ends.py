@@ -20,9 +20,10 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.regression import regression_problem
 from widemargin.problems.scores import PARTS, Sums
 from widemargin.report.course import convergence
+from widemargin.solution import Certificate
 from widemargin.solvers import IRWLS
 from widemargin.solvers.driver import limits
-from widemargin.solvers.driver.best import Best
+from widemargin.solvers.driver.best import Answer, Best
 from widemargin.solvers.kernel import batch
 from widemargin.system import deadline
 from widemargin.system.deadline import GRACE, Deadline, OutOfTime, until
@@ -193,12 +194,11 @@ def test_without_any_time_the_best_point_is_kept(monkeypatch, kind):
     monkeypatch.setattr(KernelProblem, "answer", late)
     monkeypatch.setattr(KernelProblem, "answer_at_hand", late)
     solution = solve(problem, SOME, max_iter=30, tol=1e-8, time_limit=1e6)
-    last, zero = solution.trace[-1], problem.nothing.primal
+    last, zero = solution.trace[-1], problem.constant[0].primal
     again = problem.certify(solution.alpha, solution.w, solution.b)
     assert again.primal == pytest.approx(last.best_primal, rel=1e-3)
     assert last.best_primal < 0.5 * zero
-    assert solution.certificate.primal == pytest.approx(zero)
-    assert solution.certificate.dual == 0.0
+    assert solution.certificate == Certificate(np.inf, 0.0)
     words = "Stopped by max_iter=30 before anything useful was proved"
     assert solution.message.startswith(words)
 
@@ -268,33 +268,32 @@ def test_both_rows_of_a_sample_are_in_one_part(monkeypatch):
 # -- bounds ----------------------------------------------------------------------------
 
 
-def test_bounds_that_are_all_rounding_are_those_of_zero():
-    problem = problem_of(C=10.0)
-    alpha = solve(problem, tol=1e-3).alpha
-    c = problem.signs * alpha
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_what_proves_less_than_a_constant_is_the_best_one(intercept):
+    problem = problem_of(C=10.0, intercept=intercept)
+    found = solve(problem, tol=1e-3)
+    c, best = problem.signs * found.alpha, Best(problem)
     exact = problem._exact(c)
-    rough = Sums(exact.values, np.full(M, 1e3))
-    bounds = problem.prove(c, rough, 0.0)
-    assert bounds.primal > problem.zero_objective
-    assert bounds.dual < 0.0
-    better = problem.or_zero(bounds)
-    assert better.primal == pytest.approx(problem.zero_objective, rel=1e-12)
-    assert better.primal >= problem.zero_objective
-    assert better.dual == 0.0
-    assert problem.or_zero(better) == better
-    good = problem.prove(c, exact, 0.0)
-    assert problem.or_zero(good) is good
+    for off in (0.0, 1e3, np.inf):  # of which the last two hide how good it is
+        with np.errstate(invalid="ignore"):
+            bounds = problem.prove(c, Sums(exact.values, np.full(M, off)), found.b)
+        answer = Answer(found.alpha, found.w, found.b, bounds)
+        other = best.no_worse(answer, 1e-3)
+        assert (other is answer) == (off == 0.0)
+    own = problem.certify(other.alpha, other.w, other.b)
+    assert not other.alpha.any()
+    assert other.certificate.primal == pytest.approx(own.primal, rel=1e-12)
+    assert other.certificate.primal <= problem.zero_objective * (1 + 1e-9)
+    assert other.certificate.dual == 0.0
 
 
-def test_an_objective_that_is_above_that_of_zero_is_told():
-    problem = problem_of(C=10.0, intercept="none")
-    c = np.zeros(M)
-    c[0] = 10.0 * problem.signs[0]
-    c[1:] = -10.0 * problem.signs[0] * (problem.signs[1:] != problem.signs[0])
-    exact = problem._exact(c)
-    bounds = problem.prove(c, exact, 0.0)
-    assert bounds.primal - bounds.rounding > problem.zero_objective
-    assert problem.or_zero(bounds) is bounds
+@pytest.mark.parametrize(
+    ("bounds", "is_beaten"),
+    [((2.0, -1.0), True), ((2.0, 1.5), False), ((0.5, -9.0), False)]
+    + [((np.inf, 0.0), True), ((np.nan, np.nan), True), ((1.0, 0.0), False)],
+)
+def test_bounds_are_beaten_by_those_that_are_better_in_both(bounds, is_beaten):
+    assert Certificate(*bounds).is_beaten_by(Certificate(1.0, 0.0)) == is_beaten
 
 
 # -- what users are told ---------------------------------------------------------------

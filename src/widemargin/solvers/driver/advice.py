@@ -34,6 +34,11 @@ ROUGH, FAR = 0.1, 0.5
 # What an optimum of zero is told from by fits with the tol that is the default.
 CLEAR = 1e-4
 
+# Said of a constant in the place of a model with a kernel.
+CONSTANT = (
+    "The model is a constant: what the solver had when it ended was worse than no "
+    "function at all."
+)
 # What else helps where features are named that want scaling: `Status.advice` advises
 # that, too.
 BESIDE_SCALING = {
@@ -67,6 +72,7 @@ class Ending:
     limits : Limits
     names : sequence of str or None, of the features
     bounds : Certificate or None, of the answer
+    is_constant : bool, whether a constant has taken the place of the answer
     """
 
     problem: Any
@@ -77,6 +83,7 @@ class Ending:
     limits: Limits
     names: Sequence[str] | None
     bounds: Certificate | None = None
+    is_constant: bool = False
 
 
 def message(end: Ending) -> str:
@@ -98,9 +105,9 @@ def message(end: Ending) -> str:
     advice = BESIDE_SCALING.get(status, status.advice) if scaling else status.advice
     if end.last.details.get("is_ball"):
         cause, advice = "epsilon, the rule of the ball,", "A smaller epsilon goes on."
+    good = CONSTANT if end.is_constant else worth(gap, end.bounds)
     return (
-        f"Stopped by {cause} {reached(gap, limits.tol)}. "
-        f"{worth(gap, end.bounds)} {scaling}"
+        f"Stopped by {cause} {reached(gap, limits.tol)}. {good} {scaling}"
         f"{_columns_advice(end.problem)}{advice}"
     )
 

@@ -346,13 +346,15 @@ class Best(BestSoFar):
     def no_worse(self, answer: Answer, tol: float) -> Answer:
         """An answer with zero in the place of what proves less: of columns near 1e16.
 
-        The bounds of a kernel problem look at zero themselves.
+        Of a kernel problem, whose w and alpha say the same, the best constant.
         """
         problem, bounds = self._problem, answer.certificate
+        if isinstance(problem, KernelProblem):
+            constant = self._constant()
+            return constant if bounds.is_beaten_by(constant.certificate) else answer
         nothing = problem.zero_certificate
         is_model, is_dual = bounds.primal <= nothing.primal, bounds.dual >= nothing.dual
-        unknown = problem.couples or np.isinf(bounds.primal)  # see `unproved`
-        if unknown or (is_model and is_dual):
+        if np.isinf(bounds.primal) or (is_model and is_dual):  # see `unproved`
             return answer
         zero = self.zero()
         model, dual = answer if is_model else zero, answer if is_dual else zero
@@ -388,20 +390,28 @@ class Best(BestSoFar):
     def unproved(self) -> Answer:
         """The best model, which the steps found better than zero, with no bounds.
 
-        Of a kernel problem with its dual variables, which say the same, and the bounds
-        of the best constant, if the steps have found its objective below that.
+        Of a kernel problem with its dual variables, which say the same, if the steps
+        have found its objective below that of the best constant; else that.
         """
         problem, (w, b) = self._problem, self.model()
-        if isinstance(problem, KernelProblem):
-            bounds = problem.nothing
-            if self.primal > bounds.primal:
-                return self.zero()
-            state = problem.dual_state(self._lift.alpha_up(self.alpha()))
-            problem.repair(state)
-            w = problem.spread(problem.signs * state.alpha)
-            return Answer(problem.gather(state), w, b, bounds)
         bounds = Certificate(np.inf, problem.zero_dual, problem.scale)
-        return Answer(problem.zeros(), w, b, bounds)
+        if not isinstance(problem, KernelProblem):
+            return Answer(problem.zeros(), w, b, bounds)
+        constant = self._constant()
+        if self.primal > constant.certificate.primal:
+            return constant
+        state = problem.dual_state(self._lift.alpha_up(self.alpha()))
+        problem.repair(state)
+        w = problem.spread(problem.signs * state.alpha)
+        return Answer(problem.gather(state), w, b, bounds)
+
+    def _constant(self) -> Answer:
+        """The best constant of a kernel problem, whose bounds need no kernel value."""
+        problem: Any = self._problem
+        bounds, b = problem.constant
+        return Answer(
+            problem.zeros(), problem.spread(np.zeros(problem.rows.shape[0])), b, bounds
+        )
 
     def at_hand(self) -> Answer | None:
         """What the scores of a kernel problem say of their point."""

@@ -405,7 +405,10 @@ class _Driver:
         make = self.best.pressed if pressed else self.best.answer
         with np.errstate(all="ignore"), ONE_BLAS_THREAD:
             answer: Answer = make(tol)
-            return answer if status is None else self.best.no_worse(answer, tol)
+            # Where the kernel has negative curvature no gap is a proof.
+            if status is not None and not self.trace[-1].details.get("negative"):
+                answer = self.best.no_worse(answer, tol)
+            return answer
 
     def _last_answer(self, status: Status) -> Answer:
         """The answer, or what there is if that has no time."""
@@ -427,14 +430,25 @@ class _Driver:
         known = [one for one in found if one is not None]
         if self.best.is_model:
             unproved: Answer = self.best.unproved()
-            # Zero, where the steps have found nothing that is better, sets no standard.
-            if unproved.certificate.relative_gap < np.inf and unproved.alpha.any():
+            # A constant, where the steps have found nothing better, sets no standard.
+            if unproved.alpha.any() and unproved.certificate.dual > -np.inf:
                 known = [one for one in known if self._is_worth(one)]
+                return self._most_proved(known or [unproved])
             known.insert(0, unproved)  # the first one where no other proves more
         if known[1:] or not known:
             known.append(self.best.zero())
+        return self._most_proved(known)
+
+    @staticmethod
+    def _most_proved(known: list[Answer]) -> Answer:
+        """The answer with the least relative gap, the first one of equal ones."""
         gaps = [one.certificate.relative_gap for one in known]
         return known[int(np.argmin(gaps))]
+
+    def _is_constant(self, answer: Answer) -> bool:
+        """Whether it is a constant though there was time for steps with a kernel."""
+        moved = self.problem.couples and len(self.trace) > 1
+        return bool(moved and not answer.alpha.any())
 
     def _is_worth(self, answer: Answer) -> bool:
         """Whether an answer is proved to be good, or no worse than the best point."""
@@ -493,6 +507,7 @@ class _Driver:
                     limits=self.limits,
                     names=self.names,
                     bounds=answer.certificate,
+                    is_constant=self._is_constant(answer),
                 )
             ),
             extras=dict(self.trace[-1].details),
