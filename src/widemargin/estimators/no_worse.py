@@ -89,7 +89,9 @@ def _retold(solution: Solution, bounds: Certificate, told: str) -> str:
     said = solution.message.replace(
         reached(gap, tol), reached(bounds.relative_gap, tol)
     )
-    return said.replace(worth(gap, solution.certificate), told)
+    for good in (CONSTANT, worth(gap, solution.certificate)):
+        said = said.replace(good, told)
+    return said
 
 
 def _zero(training: Training, k: int, scale: float) -> tuple[Certificate, float]:

@@ -416,7 +416,7 @@ def _model(features: Features, point: ScoredPoint, status: Status) -> Reduced:
 def _empty(whole: SolvedProblem) -> Reduced:
     """The model zero."""
     before = whole.before
-    primal = whole.problem.zero_objective
+    primal = whole.problem.zero_certificate.primal  # with what rounding may hide
     certificate = Certificate(primal, min(before.dual, primal), before.scale)
     none = np.empty(0, np.intp)
     status = Status.TIME_LIMIT
