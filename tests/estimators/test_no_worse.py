@@ -161,6 +161,17 @@ def test_of_two_poor_answers_that_which_is_proved_to_be_nearer():
     assert or_before(near, far) is near
 
 
+@pytest.mark.parametrize(("dual", "stays"), [(0.0, True), (1e9, False)])
+def test_what_proves_nothing_useful_takes_no_place(dual, stays):
+    """Of a model without a certificate the steps say that it is more than a constant."""
+    X, f = data()
+    with pytest.warns(ConvergenceWarning):
+        found = SVR(**POLY | {"time_limit": None}, max_iter=1, solver="irwls").fit(X, f)
+    unproved = found.solution_.changed(certificate=Certificate(np.inf, 0.0))
+    before = unproved.changed(certificate=Certificate(2e9, dual))
+    assert (or_before(unproved, before) is unproved) == stays
+
+
 @pytest.mark.parametrize("seed", [1, 36, 49])
 def test_epsilon_is_not_negative(seed):
     """Rounding of rho made it -1e-16."""
