@@ -2,8 +2,11 @@
 #include "bindings.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "coordinate_descent.hpp"
+#include "crew.hpp"
 #include "csr.hpp"
 #include "equal_rows.hpp"
 #include "row_steps.hpp"
@@ -177,6 +180,10 @@ void bind_row_steps(nb::module_& m) {
 
 // ------------------------------------------------------------------- sweeps that read rows once
 
+// Rows that are looked at together; and into how many such parts so many rows fall.
+constexpr std::size_t kRowsOfPart = 1024;
+constexpr std::size_t parts_of(std::size_t m) { return (m + kRowsOfPart - 1) / kRowsOfPart; }
+
 template <class Real>
 widemargin::FusedDense<Real> dense_rows(const Matrix<const Real>& X, int simd) {
   return {{X.data(), X.shape(0), X.shape(1)}, compiled(simd).dense.template of<Real>()};
@@ -200,22 +207,48 @@ void dense_rmatvec(const Matrix<const Real>& X, const Array<const double>& u,
   rows.rmatvec(0, rows.rows(), u.data(), out.data());
 }
 
+// work(part, its rows) for all parts of X, whatever the number of threads that take them.
+template <class Real, class Work>
+void each_part(const widemargin::DenseView<Real>& X, std::size_t threads, const Work& work) {
+  const std::function<bool()> never = [] { return false; };
+  widemargin::Crew(threads, never).run(parts_of(X.k), [&](std::size_t part, bool) {
+    const std::size_t begin = part * kRowsOfPart, count = std::min(X.k - begin, kRowsOfPart);
+    work(part, widemargin::DenseView<Real>{X.data + begin * X.n, count, X.n});
+  });
+}
+
 template <class Real>
 void dense_column_sums(const Matrix<const Real>& X, const Array<double>& sums,
-                       const Array<double>& squares, int simd) {
+                       const Array<double>& squares, std::size_t threads, int simd) {
   const auto rows = dense_rows(X, simd);
-  require(sums.size() == X.shape(1) && squares.size() == X.shape(1));
+  const std::size_t n = X.shape(1), parts = parts_of(X.shape(0));
+  require(sums.size() == n && squares.size() == n);
   const nb::gil_scoped_release release;
-  rows.products.column_sums(rows.X, sums.data(), squares.data());
+  std::vector<double> of_parts(2 * n * parts);
+  each_part(rows.X, threads, [&](std::size_t part, const auto& some) {
+    double* const own = of_parts.data() + 2 * n * part;
+    rows.products.column_sums(some, own, own + n);
+  });
+  for (std::size_t part = 0; part < parts; ++part)
+    for (std::size_t j = 0; j < n; ++j) {
+      sums.data()[j] += of_parts[2 * n * part + j];
+      squares.data()[j] += of_parts[2 * n * part + n + j];
+    }
 }
 
 template <class Real>
 double dense_reach(const Matrix<const Real>& X, const Array<const double>& center, bool absolute,
-                   int simd) {
+                   std::size_t threads, int simd) {
   const auto rows = dense_rows(X, simd);
   require(center.size() == X.shape(1));
   const nb::gil_scoped_release release;
-  return rows.products.reach(rows.X, center.data(), absolute);
+  std::vector<double> of_parts(parts_of(X.shape(0)));
+  each_part(rows.X, threads, [&](std::size_t part, const auto& some) {
+    of_parts[part] = rows.products.reach(some, center.data(), absolute);
+  });
+  double most = 0;
+  for (const double one : of_parts) most = one > most || one != one ? one : most;  // NaN stays
+  return most;
 }
 
 // G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G; made in float32 where `rough`.
@@ -336,9 +369,9 @@ void bind_dense(nb::module_& m) {
   m.def("dense_rmatvec", &dense_rmatvec<Real>, "X"_a.noconvert(), "u"_a, "out"_a.noconvert(),
         "simd"_a = -1);
   m.def("dense_column_sums", &dense_column_sums<Real>, "X"_a.noconvert(), "sums"_a.noconvert(),
-        "squares"_a.noconvert(), "simd"_a = -1);
+        "squares"_a.noconvert(), "threads"_a = 1, "simd"_a = -1);
   m.def("dense_reach", &dense_reach<Real>, "X"_a.noconvert(), "center"_a, "absolute"_a,
-        "simd"_a = -1);
+        "threads"_a = 1, "simd"_a = -1);
   m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(), "simd"_a = -1,
         "rough"_a = false);
   bind_dense_block<Real, double>(m);

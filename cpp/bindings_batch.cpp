@@ -1,5 +1,6 @@
 // The functions for many problems over the same samples, as Python calls them.
 #include <cmath>
+#include <memory>
 
 #include "batch.hpp"
 #include "batch_sums.hpp"
@@ -357,6 +358,16 @@ std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
   return {found.largest, found.share, found.apart, found.i, found.j};
 }
 
+// Memory in large pages, which another array may have had before.
+nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> large_room(std::size_t bytes) {
+  auto pages = std::make_unique<widemargin::LargePages>(bytes);
+  auto* const begin = static_cast<std::uint8_t*>(pages->get());
+  const nb::capsule owner(
+      pages.get(), [](void* own) noexcept { delete static_cast<widemargin::LargePages*>(own); });
+  (void)pages.release();
+  return {begin, {bytes}, owner};
+}
+
 }  // namespace
 
 void bind_batch(nb::module_& m) {
@@ -370,6 +381,7 @@ void bind_batch(nb::module_& m) {
   m.attr("MOST_BASIS") = widemargin::ExactFace::kMostBasis;
   m.attr("FAR_OFF") = widemargin::kFarOff;
   m.attr("OF_VISIT") = widemargin::kOfVisit;
+  m.def("large_room", &large_room, "bytes"_a);
   m.def("lent_bytes", [] { return widemargin::Spare::of_process().lent(); });
   m.def("solve_batch", &solve_batch, "form"_a, "strips"_a, "batch"_a, "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(), "exact_form"_a,

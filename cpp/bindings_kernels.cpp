@@ -285,33 +285,34 @@ void pack_ones(const widemargin::Csr& X, const Array<const std::int64_t>& index,
   });
 }
 
-// Rows of strips of levels, one after the other or in strips; places that are left stay as they
-// are.
-void take_levels(const Array<const std::uint8_t>& packed, std::size_t n,
+// Some rows of levels, one after the other or in strips; places that are left stay as they are.
+void take_levels(const Array<const std::uint8_t>& rows, std::size_t n,
                  const Array<const std::int64_t>& index, bool in_strips,
                  const Array<std::uint8_t>& out) {
   const std::size_t count = index.size(), strip = n * widemargin::kStrip;
-  require(n % widemargin::kLevelsTogether == 0 && n > 0 && packed.size() % strip == 0);
+  require(n % widemargin::kLevelsTogether == 0 && n > 0 && rows.size() % n == 0);
   require(out.size() == (in_strips ? strips_of(count) * strip : count * n));
-  const auto rows = static_cast<std::int64_t>(packed.size() / n);
-  for (auto i : span(index)) require(0 <= i && i < rows);
+  const auto m = static_cast<std::int64_t>(rows.size() / n);
+  for (auto i : span(index)) require(0 <= i && i < m);
   const nb::gil_scoped_release release;
-  widemargin::take_levels(packed.data(), n, span(index), in_strips, out.data());
+  widemargin::take_levels(rows.data(), n, span(index), in_strips, out.data());
 }
 
-// The rows begin .. end - 1 of X, as levels of a unit, in strips; whether their entries are such,
-// up to this share of them.
+// The rows begin .. end - 1 of X, as levels of a unit, one after the other and in strips; whether
+// their entries are such, up to this share of them.
 template <class X>
 bool pack_levels(const X& rows, std::size_t begin, std::size_t end, double unit, double off,
-                 std::size_t n, const Array<std::uint8_t>& out, const Array<std::int32_t>& squares,
+                 std::size_t n, const Array<std::uint8_t>& levels,
+                 const Array<std::uint8_t>& strips, const Array<std::int32_t>& squares,
                  const Array<std::int32_t>& sums) {
   const auto run = [&](const auto& view, std::size_t k, std::size_t columns) {
     const std::size_t padded = strips_of(k) * widemargin::kStrip;
     require(begin <= end && end <= k && columns <= n && n % widemargin::kLevelsTogether == 0 &&
-            out.size() == padded * n && squares.size() == k && sums.size() == k);
+            levels.size() == k * n && strips.size() == padded * n && squares.size() == k &&
+            sums.size() == k);
     const nb::gil_scoped_release release;
-    return widemargin::pack_levels(view, begin, end, n, unit, off, out.data(), squares.data(),
-                                   sums.data());
+    return widemargin::pack_levels(view, begin, end, n, unit, off, levels.data(), strips.data(),
+                                   squares.data(), sums.data());
   };
   if constexpr (std::is_same_v<X, widemargin::Csr>)
     return rows.visit([&](const auto& view) { return run(view, view.rows(), rows.n); });
@@ -431,14 +432,15 @@ void bind_kernels(nb::module_& m) {
   m.def("levels_at_once", &levels_at_once);
   const auto bind_levels = [&m](auto function) {
     m.def("pack_levels", function, "X"_a.noconvert(), "begin"_a, "end"_a, "unit"_a, "off"_a, "n"_a,
-          "out"_a.noconvert(), "squares"_a.noconvert(), "sums"_a.noconvert());
+          "levels"_a.noconvert(), "strips"_a.noconvert(), "squares"_a.noconvert(),
+          "sums"_a.noconvert());
   };
   bind_levels(&pack_levels<Matrix<const double>>);
   bind_levels(&pack_levels<Matrix<const float>>);
   bind_levels(&pack_levels<Matrix<const std::int16_t>>);
   bind_levels(&pack_levels<Matrix<const std::uint8_t>>);
   bind_levels(&pack_levels<widemargin::Csr>);
-  m.def("take_levels", &take_levels, "packed"_a.noconvert(), "n"_a, "index"_a.noconvert(),
+  m.def("take_levels", &take_levels, "rows"_a.noconvert(), "n"_a, "index"_a.noconvert(),
         "in_strips"_a, "out"_a.noconvert());
   m.def("votes", &votes, "values"_a.noconvert(), "scores"_a.noconvert());
   m.attr("KERNEL_STEPS") = widemargin::kSteps;

@@ -138,39 +138,43 @@ bool each_level(const CsrView<T, Index>& X, std::size_t row, double unit, double
   return true;
 }
 
+// A row of levels at its place in a strip.
+inline void into_strip(const std::uint8_t* row, std::size_t n, std::size_t place,
+                       std::uint8_t* strips) {
+  std::uint8_t* to = strips + place / kStrip * n * kStrip + place % kStrip * kLevelsTogether;
+  for (std::size_t j = 0; j < n; j += kLevelsTogether, to += kLevelsTogether * kStrip)
+    std::memcpy(to, row + j, kLevelsTogether);
+}
+
+// `rows` are zero at first, and then the levels one row after the other.
 template <typename View>
 bool pack_levels(const View& X, std::size_t begin, std::size_t end, std::size_t n, double unit,
-                 double off, std::uint8_t* out, std::int32_t* squares, std::int32_t* sums) {
+                 double off, std::uint8_t* rows, std::uint8_t* strips, std::int32_t* squares,
+                 std::int32_t* sums) {
   for (std::size_t i = begin; i < end; ++i) {
-    std::uint8_t* const first = out + i / kStrip * n * kStrip + i % kStrip * kLevelsTogether;
+    std::uint8_t* const own = rows + i * n;
     const bool all = each_level(X, i, unit, off, [&](std::size_t j, std::uint8_t level) {
-      std::uint8_t& at =
-          first[j / kLevelsTogether * kLevelsTogether * kStrip + j % kLevelsTogether];
-      if (at != 0) return false;  // entries of a sparse row add up
-      at = level;
+      if (own[j] != 0) return false;  // entries of a sparse row add up
+      own[j] = level;
       squares[i] += level * level;
       sums[i] += level;
       return true;
     });
     if (!all) return false;
+    into_strip(own, n, i, strips);
   }
   return true;
 }
 
-// Some rows of strips of such levels: one after the other, or in strips again.
-inline void take_levels(const std::uint8_t* packed, std::size_t n,
+// Some rows of levels: one after the other, or in strips.
+inline void take_levels(const std::uint8_t* rows, std::size_t n,
                         std::span<const std::int64_t> index, bool in_strips, std::uint8_t* out) {
-  const auto place = [n](std::size_t i) {
-    return i / kStrip * n * kStrip + i % kStrip * kLevelsTogether;
-  };
-  const std::size_t step = kLevelsTogether * (in_strips ? kStrip : 1);
   for (std::size_t k = 0; k < index.size(); ++k) {
-    const std::uint8_t* from = packed + place(static_cast<std::size_t>(index[k]));
-    std::uint8_t* to = out + (in_strips ? place(k) : k * n);
-    for (std::size_t j = 0; j < n; j += kLevelsTogether) {
-      std::memcpy(to, from, kLevelsTogether);
-      from += kLevelsTogether * kStrip, to += step;
-    }
+    const std::uint8_t* row = rows + static_cast<std::size_t>(index[k]) * n;
+    if (in_strips)
+      into_strip(row, n, k, out);
+    else
+      std::memcpy(out + k * n, row, n);
   }
 }
 

@@ -80,10 +80,10 @@ def dense_gram(
     X: NDArray[Any], d: Vector, G: Vector, simd: int = -1, rough: bool = False
 ) -> None: ...
 def dense_column_sums(
-    X: NDArray[Any], sums: Vector, squares: Vector, simd: int = -1
+    X: NDArray[Any], sums: Vector, squares: Vector, threads: int = 1, simd: int = -1
 ) -> None: ...
 def dense_reach(
-    X: NDArray[Any], center: Vector, absolute: bool, simd: int = -1
+    X: NDArray[Any], center: Vector, absolute: bool, threads: int = 1, simd: int = -1
 ) -> float: ...
 def dense_matvec(X: NDArray[Any], w: Vector, out: Vector, simd: int = -1) -> None: ...
 def dense_rmatvec(X: NDArray[Any], u: Vector, out: Vector, simd: int = -1) -> None: ...
@@ -137,6 +137,7 @@ def write_svmlight(
     out: NDArray[np.uint8],
     cursor: NDArray[np.int64],
 ) -> str: ...
+def large_room(bytes: int) -> NDArray[np.uint8]: ...
 def lent_bytes() -> int: ...
 
 KERNEL_STRIP: int
@@ -203,12 +204,13 @@ def pack_levels(
     unit: float,
     off: float,
     n: int,
-    out: NDArray[np.uint8],
+    levels: NDArray[np.uint8],
+    strips: NDArray[np.uint8],
     squares: NDArray[np.int32],
     sums: NDArray[np.int32],
 ) -> bool: ...
 def take_levels(
-    packed: NDArray[np.uint8],
+    rows: NDArray[np.uint8],
     n: int,
     index: NDArray[np.intp],
     in_strips: bool,

@@ -38,14 +38,29 @@ def test_dense_products_are_summed_in_float64(dtype, shape, simd):
     np.testing.assert_allclose(out, exact @ w, rtol=1e-13, atol=1e-13 * n * 99)
     np.testing.assert_allclose(g, start + exact.T @ u, rtol=1e-13, atol=1e-13 * k * 99)
     sums, squares = np.zeros((2, n))
-    _core.dense_column_sums(X, sums, squares, simd)
+    _core.dense_column_sums(X, sums, squares, simd=simd)
     absolute = np.abs(exact).sum(axis=0)
     assert np.all(np.abs(sums - exact.sum(axis=0)) <= k * 2.0**-53 * absolute)
     np.testing.assert_allclose(squares, (exact**2).sum(axis=0), rtol=k * 2.0**-52)
     for absolute, sizes in ((True, np.abs), (False, np.square)):
         farthest = sizes(exact - start).sum(axis=1).max(initial=0.0)
-        found = _core.dense_reach(X, start, absolute, simd)
+        found = _core.dense_reach(X, start, absolute, simd=simd)
         np.testing.assert_allclose(found, float(farthest), rtol=n * 2.0**-50)
+
+
+@pytest.mark.parametrize("m", [1023, 1024, 3000])
+def test_threads_change_no_bit_of_what_columns_and_rows_add_up_to(m):
+    X, found = dense(m, 7, np.float64), []
+    X[m // 2] *= 9.0
+    for threads in (1, 2, 5):
+        sums, squares = np.zeros((2, 7))
+        _core.dense_column_sums(X, sums, squares, threads)
+        far = _core.dense_reach(X, sums / m, False, threads)
+        found.append([*sums, *squares, far])
+    np.testing.assert_array_equal(found[1:], [found[0]] * 2)
+    np.testing.assert_allclose(found[0][:7], X.sum(axis=0), atol=1e-11)
+    X[-1, -1] = np.nan
+    assert np.isnan(_core.dense_reach(X, np.zeros(7), True, 2))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
@@ -65,11 +80,11 @@ def test_the_score_of_a_row_has_the_same_bits_among_any_rows(dtype, n, simd):
 def test_the_farthest_row_may_be_at_infinity_or_nowhere(simd):
     X, zero = np.ones((3, 9)), np.zeros(9)
     X[1, 4] = 1e200
-    assert _core.dense_reach(X, zero, False, simd) == np.inf
+    assert _core.dense_reach(X, zero, False, simd=simd) == np.inf
     X[1, 4] = -np.inf
-    assert _core.dense_reach(X, zero, True, simd) == np.inf
+    assert _core.dense_reach(X, zero, True, simd=simd) == np.inf
     X[1, 4] = np.nan
-    assert np.isnan(_core.dense_reach(X, zero, False, simd))
+    assert np.isnan(_core.dense_reach(X, zero, False, simd=simd))
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -76,13 +76,13 @@ def test_rows_in_strips_again_are_those_rows():
 @pytest.mark.parametrize("row", [-1, 192])
 @pytest.mark.parametrize("in_strips", [False, True])
 def test_rows_that_are_not_there_are_not_taken(row, in_strips):
-    packed, out = np.zeros(3 * STRIP * 32, np.uint8), np.zeros(STRIP * 32, np.uint8)
+    rows, out = np.zeros(192 * 32, np.uint8), np.zeros(STRIP * 32, np.uint8)
     index = np.array([row])
     room = out if in_strips else out[:32]
     with pytest.raises(ValueError, match="do not fit"):
-        _core.take_levels(packed, 32, index, in_strips, room)
+        _core.take_levels(rows, 32, index, in_strips, room)
     with pytest.raises(ValueError, match="do not fit"):
-        _core.take_levels(packed, 32, index * 0, in_strips, out[:16])
+        _core.take_levels(rows, 32, index * 0, in_strips, out[:16])
 
 
 @pytest.mark.parametrize("place", [0, 149])
@@ -324,6 +324,7 @@ def test_levels_and_other_numbers_do_not_meet():
             1.0,
             1e-15,
             levels.width,
+            levels.rows,
             np.zeros(1, np.uint8),
             levels.squares,
             levels.sums,

@@ -28,6 +28,20 @@ def stored(kind, m=300, n=20):
     return X.toarray() + 3.0 if kind == "dense" else X
 
 
+@pytest.mark.parametrize("places", [3, packed.LARGE_BYTES // 8, packed.LARGE_BYTES])
+def test_rooms_of_any_size_are_aligned_and_their_own(places):
+    rooms = [packed.aligned((2, places // 2), np.float64) for _ in range(2)]
+    for k, room in enumerate(rooms):
+        assert room.__array_interface__["data"][0] % 64 == 0
+        assert room.shape == (2, places // 2)
+        room[:] = k
+    part = rooms[0][1, 1:]
+    del room, rooms[:]
+    other = packed.aligned((2, places // 2), np.float64)
+    other[:] = 7.0
+    np.testing.assert_array_equal(part, 0.0)  # a view keeps its room
+
+
 @pytest.mark.parametrize("kind", ["few", "many", "dense"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 @pytest.mark.parametrize("order", ["C", "F", "parts"])

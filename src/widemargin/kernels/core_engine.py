@@ -29,6 +29,7 @@ from widemargin.kernels.packed import (
 )
 from widemargin.numerics import linalg, twofold
 from widemargin.numerics.rounding import SINGLE, UNIT, ValueBounds
+from widemargin.system.threads import n_threads
 
 Vector = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -82,7 +83,7 @@ class CoreEngine:
 
     def __init__(self, X: Any, kernel: Kernel, dtype: Any, n_jobs: int | None) -> None:
         self._X, self._kernel, self._n_jobs = X, kernel, n_jobs
-        self._layout = Layout(kernel.form, X, dtype)
+        self._layout = Layout(kernel.form, X, dtype, threads=n_threads(n_jobs))
         self._levels = levels_of(X, self._layout, self._parts(None))
         if self._levels is not None:
             self._layout.count_levels(self._levels.are_exact)

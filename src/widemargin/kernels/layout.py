@@ -79,6 +79,7 @@ class Layout:
         dtype: Any = np.float64,
         sparse_to: float = SPARSE_BATCH,
         wide: int = WIDE,
+        threads: int = 1,
     ) -> None:
         self.form, self.dtype = form, np.dtype(dtype)
         kernel = KERNELS[NAMES[form[0]]]
@@ -88,7 +89,7 @@ class Layout:
         self.is_sparse = _share_of_nonzeros(Z) <= sparse_to
         self.stays_sparse = stored and Z.shape[1] > wide
         self.is_sparse = self.is_sparse or self.stays_sparse
-        sums, squares = linalg.column_sums(Z)
+        sums, squares = linalg.column_sums(Z, threads)
         mean = sums / Z.shape[0]
         self.total = float(squares.sum())
         spread = self.total / Z.shape[0] - mean @ mean
@@ -104,7 +105,7 @@ class Layout:
             self._most_terms = int(
                 np.max(terms, initial=0) if self.is_sparse else terms
             )
-            self.reach = _reach(Z, self.center, self.sums, keeps_digits)
+            self.reach = _reach(Z, self.center, self.sums, keeps_digits, threads)
             if self._has_to_subtract():
                 self._subtract()
 
@@ -239,14 +240,16 @@ def _share_of_nonzeros(Z: Matrix) -> float:
     return float(np.count_nonzero(sample)) / sample.size
 
 
-def _reach(Z: Matrix, center: Vector, sums: str, keeps_digits: bool) -> float:
+def _reach(
+    Z: Matrix, center: Vector, sums: str, keeps_digits: bool, threads: int
+) -> float:
     """The largest |z - center|^2, or |z - center|_1, of the rows; may overflow.
 
     ``keeps_digits``: whether |z|^2 - 2 z'center + |center|^2 does.
     """
     absolute = sums != "square"
     if isinstance(Z, np.ndarray) and linalg.is_in_core(Z):
-        return linalg.reach(Z, center, absolute)
+        return linalg.reach(Z, center, absolute, threads)
     if sparse.issparse(Z) and not center.any():
         sizes = linalg.row_squares(Z) if sums == "square" else abs(Z).sum(axis=1)
         return float(sizes.max())

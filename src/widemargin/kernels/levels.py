@@ -22,6 +22,7 @@ from widemargin import _core
 from widemargin.kernels.core_sums import own_sums
 from widemargin.kernels.layout import Layout
 from widemargin.kernels.packed import (
+    COPIED,
     GROUP,
     STRIP,
     Batches,
@@ -63,6 +64,8 @@ class Levels:
     are_exact : bool, whether entries differ from theirs by roundings of float64 alone
     width : int, features with those that pad
     by_groups : bool, whether rows list the groups of features that are not all zero
+    rows : uint8 ndarray (m * width,), one row after the other: some are taken again
+        and again, and lie far apart in strips
     packed : uint8 ndarray, (strips, width / 4, 64, 4) one after the other
     squares, sums : int32 ndarray (m,), of the levels of each row
     """
@@ -72,16 +75,17 @@ class Levels:
         self.are_exact = off == EXACT
         self.by_groups = _core.levels_at_once() < BYTES
         self.unit, self.width = unit, padded(n, TOGETHER)
+        self.rows = np.zeros(m * self.width, np.uint8)
         packed = aligned((padded(m) * self.width,), np.uint8)
-        packed[:] = 0
+        packed[m // STRIP * STRIP * self.width :] = 0
         self.squares, self.sums = np.zeros(m, np.int32), np.zeros(m, np.int32)
         self.are_all = True
-        rows = linalg.in_core(X)
+        Z = linalg.in_core(X)
 
         def task(strips: slice) -> None:
             begin, end = strips.start * STRIP, min(strips.stop * STRIP, m)
-            room = packed, self.squares, self.sums
-            if not _core.pack_levels(rows, begin, end, unit, off, self.width, *room):
+            room = self.rows, packed, self.squares, self.sums
+            if not _core.pack_levels(Z, begin, end, unit, off, self.width, *room):
                 self.are_all = False
 
         parts(task, DEAR * m * n)
@@ -90,7 +94,7 @@ class Levels:
     def of(self, rows: NDArray[np.intp]) -> NDArray[np.uint8]:
         """The levels of some rows: (k, width)."""
         found = np.empty((len(rows), self.width), np.uint8)
-        _core.take_levels(self.packed, self.width, rows, False, found.ravel())
+        _core.take_levels(self.rows, self.width, rows, False, found.ravel())
         return found
 
 
@@ -160,9 +164,9 @@ class LevelSamples(Samples):
         def task(some: slice) -> None:
             rows = index[some.start * STRIP : some.stop * STRIP]
             out = packed[some.start * STRIP * width : some.stop * STRIP * width]
-            _core.take_levels(levels.packed, width, rows, True, out)
+            _core.take_levels(levels.rows, width, rows, True, out)
 
-        self.parts(task, packed.size)
+        self.parts(task, COPIED * packed.size)
         return packed
 
 
@@ -172,7 +176,7 @@ class LevelBatches(Batches):
     def __init__(self, layout: Layout, X: Any, levels: Levels) -> None:
         super().__init__(layout, X, np.zeros(X.shape[0], layout.dtype))
         self.size = max(GROUP, self.size // GROUP * GROUP)  # as many are made at once
-        self._levels = levels
+        self._levels, self.n_bytes = levels, levels.rows.nbytes
 
     def take(self, J: NDArray[np.intp], X: Samples) -> Any:
         """The batch of rows J."""

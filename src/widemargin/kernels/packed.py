@@ -42,13 +42,21 @@ PARTS = 16
 SPARSE_COPIES = 3.0
 # Bytes of packed samples at a time, where they are used once.
 PACKED_BYTES = 32 << 20
+# Bytes from which the core keeps memory: the system has to clear new pages.
+LARGE_BYTES = 2 << 20
 # Values from 0 to 1 in 16 bits: whole numbers of so many steps, by dtype.
 STEPS = {"u2": _core.KERNEL_STEPS, "i2": _core.BLOCK_STEPS}
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """An empty array at an address that is a multiple of 64."""
+    """An empty array at an address that is a multiple of 64.
+
+    Large ones are the core's, which keeps their memory for the next ones.
+    """
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size >= LARGE_BYTES:
+        large: NDArray[Any] = _core.large_room(size).view(dtype).reshape(shape)
+        return large
     raw = np.empty(size + 64, np.uint8)
     address = raw.__array_interface__["data"][0]  # `raw.ctypes` takes 3 us
     start = -address % 64
@@ -104,7 +112,7 @@ class Batches:
     Attributes
     ----------
     size : int, rows that are worth a batch
-    n_bytes : int, of the sparse rows that are held beside Z
+    n_bytes : int, of the sparse rows, or levels, that are held beside Z
     """
 
     n_bytes = 0
