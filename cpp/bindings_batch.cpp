@@ -1,4 +1,5 @@
 // The functions for many problems over the same samples, as Python calls them.
+#include <atomic>
 #include <cmath>
 #include <memory>
 
@@ -358,10 +359,13 @@ std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
   return {found.largest, found.share, found.apart, found.i, found.j};
 }
 
-// Memory in large pages, which another array may have had before.
+// Memory in large pages, which another array may have had before. Arrays begin at different places
+// of theirs: caches hold few lines whose addresses end alike.
 nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> large_room(std::size_t bytes) {
-  auto pages = std::make_unique<widemargin::LargePages>(bytes);
-  auto* const begin = static_cast<std::uint8_t*>(pages->get());
+  static std::atomic<std::size_t> rooms{0};
+  constexpr std::size_t apart = 5 * 64, places = 12;
+  auto pages = std::make_unique<widemargin::LargePages>(bytes + places * apart);
+  auto* const begin = static_cast<std::uint8_t*>(pages->get()) + rooms++ % places * apart;
   const nb::capsule owner(
       pages.get(), [](void* own) noexcept { delete static_cast<widemargin::LargePages*>(own); });
   (void)pages.release();

@@ -15,6 +15,7 @@ from widemargin.estimators.multiclass import BinaryTask
 from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.grouped import Grouped
+from widemargin.kernels.packed import aligned
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_all
@@ -179,8 +180,9 @@ def solve_folds(
     )
     parts = list(_parts(found))
     samples.filled(1.0, max(_places(found, some) for some in parts))  # once for all
+    memory = memory_for(training, chosen, found.n_bytes)
     for some in parts:
-        stopped = _solve_part(found, some)
+        stopped = _solve_part(found, some, memory)
         if stopped is not None:
             return dataclasses.replace(found, stopped=stopped)
     return found
@@ -199,11 +201,10 @@ def _parts(found: Folds) -> Iterator[range]:
         start = end
 
 
-def _solve_part(found: Folds, some: range) -> Status | None:
-    """Solve some of the binary problems; what ended them early, if anything did."""
+def _solve_part(found: Folds, some: range, memory: int) -> Status | None:
+    """Solve some of the binary problems, in so many bytes; what ended them early."""
     training, limits = found.training, found.training.limits
     problems = _problems(found, some)
-    memory = memory_for(training, list(some), found.n_bytes)
     threads = n_threads(training.rows.options.get("n_jobs"))
     try:
         with until(limits.deadline):
@@ -286,7 +287,7 @@ def _problems(found: Folds, some: range) -> ManyProblems:
         widths: list[Any] = [found.recipes[k].q for k in some]
         q = np.concatenate([np.tile(own, count) for own in widths])
     places = _places(found, some)
-    all_rows, (y, C, c) = np.empty(places, np.int64), np.empty((3, places))
+    all_rows, (y, C, c) = aligned((places,), np.int64), aligned((3, places), float)
     _core.lay_out(
         np.cumsum(sizes),
         np.concatenate(rows),

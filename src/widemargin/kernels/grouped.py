@@ -30,6 +30,7 @@ from widemargin.kernels.packed import (
     STRIP,
     Batches,
     Samples,
+    aligned,
     known_lengths,
     packed_norms,
     padded,
@@ -199,7 +200,7 @@ class Grouped(ABC):
         (t, 4), by them; steps, steps of negative curvature, and how each ended (t, 3);
         whether Ctrl-C ended it.
         """
-        scores, t = np.empty(len(c)), len(problems[2])
+        scores, t = aligned((len(c),), np.float64), len(problems[2])
         numbers, counts = np.zeros((t, 4)), np.zeros((t, 3), np.int64)
         ask = (
             *problems,

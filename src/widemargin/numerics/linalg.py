@@ -25,8 +25,8 @@ DENSE_GRAM_DENSITY = 0.25
 # up a whole block in float32, which shows in 8 digits how rows are cut into blocks.
 CORE_GRAM_COLUMNS = 128
 
-# Entries from which it is worth a second thread to look at them all once: 2 ms, beside a
-# start of 0.1 ms.
+# Entries from which it is worth a second thread to look at them all once: that takes
+# 2 ms, and its start 0.1 ms.
 SHARED_ENTRIES = 1 << 21
 
 # Dense entries that the C++ core reads as they are.
