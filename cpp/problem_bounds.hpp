@@ -40,7 +40,9 @@ class ProblemBounds {
   ProblemBounds(ProblemData& of, const ObjectiveTable& passes)
       : of_(of), passes_(passes), may_be_zero_(of.has_mass && of.largest_q == 0) {
     const double mass = of.all.mass[static_cast<std::size_t>(of.problem)];
-    if (may_be_zero_) largest_ = mass * mass * *std::ranges::max_element(of.diagonal);
+    const double most = *std::ranges::max_element(of.diagonal);
+    scale_ = std::max(static_cast<double>(most), 0.0);
+    if (may_be_zero_) largest_ = mass * mass * most;
     zero_ =
         may_be_zero_ ? kSure * largest_ : passes_.losses(of.objective(), of.C.data(), 0.0).value;
   }
@@ -92,9 +94,10 @@ class ProblemBounds {
   // |x|, and free variables have a loss where theirs are.
   double noise() const {
     const auto [square, free] = passes_.sizes(of_.objective(), of_.C.data());
-    if (of_.margin - 1 > kFarthest * std::sqrt(square)) return 0;
+    const double largest = std::sqrt(square) * scale_;
+    if (of_.margin - 1 > kFarthest * largest) return 0;
     const double size = size_of_bounds();
-    return size > 0 ? kNoise * std::sqrt(square) * free / size : 0.0;
+    return size > 0 ? kNoise * largest * free / size : 0.0;
   }
 
   // Whether there is no margin so far, hardly any is possible, and steps were slow since the bound
@@ -134,6 +137,7 @@ class ProblemBounds {
   ProblemData& of_;
   const ObjectiveTable& passes_;
   bool may_be_zero_;    // the optimum: q is 0, and there is a rho
+  double scale_ = 0;    // the largest k(x, x)
   double largest_ = 0;  // the largest |w|^2, where there is a rho
   double zero_ = 0;     // the objective at zero
   double b_ = 0, rho_ = 0, primal_ = 0, dual_ = 0, losses_ = 0;

@@ -87,11 +87,11 @@ def test_steps_that_suffice_are_all(machine, asked):
 def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypatch):
     X, y = rows(classes=5)
     options = {"loss": "hinge", "C": 100.0, "tol": 1e-6}
-    monkeypatch.setattr(batch, "steps_before_newton", lambda training: Before(0))
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training, m: Before(0))
     alone = LinearSVC(**options).fit(X, y)
     assert asked == [("newton", [0, 1, 2, 3, 4])]
     asked.clear()
-    monkeypatch.setattr(batch, "steps_before_newton", lambda training: Before(few))
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training, m: Before(few))
     clf = LinearSVC(**options).fit(X, y)
     assert clf.status_ == "solved"
     assert asked == [("steps", few), ("newton", left)]
@@ -127,7 +127,7 @@ def test_newtons_steps_leave_a_margin_to_products(classes, asked, monkeypatch):
     assert asked == [("few", 5), ("steps", 30 * 200)]
     assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
     assert "steps" in clf.solution_.extras
-    monkeypatch.setattr(batch, "steps_before_newton", lambda training: Before(0))
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training, m: Before(0))
     alone = LinearSVC(C=30.0, tol=1e-6).fit(X, y)
     assert max(one.extras["newton_steps"] for one in alone.solutions_) > 20
     for one, other in zip(clf.solutions_, alone.solutions_, strict=True):
@@ -144,7 +144,7 @@ def test_some_of_newtons_steps_are_all_where_classes_overlap(asked):
 
 def test_a_margin_that_products_leave_is_newtons(asked, monkeypatch):
     before = Before(1, newton=5)
-    monkeypatch.setattr(batch, "steps_before_newton", lambda training: before)
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training, m: before)
     clf = LinearSVC(C=30.0).fit(*apart(classes=3))
     assert asked == [("few", 5), ("steps", 1), ("newton", [0, 1, 2])]
     assert clf.status_ == "solved"

@@ -155,22 +155,50 @@ def solve_linear_pairs(training: Training) -> Found:
             if isinstance(products, Solutions) and products.columns.are_solved:
                 return products
             found = numbered(products)
-        if _are_interrupted(found):
-            return found
-        for k in range(len(training.tasks)):
-            if k in found and found[k].status is not Status.STALLED:
-                continue
-            solution = _solve_pair(training, k)
-            if solution is not None:
-                found[k] = solution
-                if solution.status is Status.INTERRUPTED:
-                    break
+        if not _are_interrupted(found):
+            others = [k for k, m in enumerate(sizes) if m not in suit]
+            found |= _pairs_by_steps(training, others)
+        if not _are_interrupted(found):
+            ended = _ended(found)
+            left = [k for k in range(len(sizes)) if k not in ended]
+            found |= _pairs_by_newton(training, left)
     except KeyboardInterrupt:  # in turn the others end at their first step
         training.callbacks.interrupt()
     return found
 
 
-def _solve_pair(training: Training, k: int) -> Solution | None:
+def _pairs_by_steps(training: Training, chosen: list[int]) -> dict[int, Solution]:
+    """The same by what comes before Newton's method on the columns."""
+    found: dict[int, Solution] = {}
+    plans = {m: steps_before_newton(training, m) for m in set(training.sizes.tolist())}
+    chosen = [k for k in chosen if plans[int(training.sizes[k])].steps]
+    if not (chosen and is_allowed(training)):
+        return found
+    steps, work, newton = map(max, zip(*plans.values(), strict=True))
+    if newton:
+        found = _pairs_by_newton(training, chosen, newton)
+        ended = _ended(found)
+        chosen = [k for k in chosen if k not in ended]
+    if chosen and not _are_interrupted(found):
+        found |= numbered(solve_by_products(training, chosen, (steps, work)))
+    return found
+
+
+def _pairs_by_newton(
+    training: Training, chosen: list[int], few: int = 0
+) -> dict[int, Solution]:
+    """The same by Newton's method on the columns, of those that it suits."""
+    found: dict[int, Solution] = {}
+    for k in chosen:
+        solution = _solve_pair(training, k, few)
+        if solution is not None:
+            found[k] = solution
+            if solution.status is Status.INTERRUPTED:
+                break
+    return found
+
+
+def _solve_pair(training: Training, k: int, few: int) -> Solution | None:
     """The solution of one pair; None where another solver suits better."""
     m = int(training.sizes[k])
     if not suits_newton(training, m) or training.limits.is_late:
@@ -178,9 +206,8 @@ def _solve_pair(training: Training, k: int) -> Solution | None:
     if not has_room(training, m, 1):
         return None
     own: Any = training.chosen(k)
-    return _newton(
-        training, training.rows.take(own), *_labels_and_weights(training, [k])
-    )[0]
+    X, (y, C) = training.rows.take(own), _labels_and_weights(training, [k])
+    return _newton(training, X, y, C, few)[0]
 
 
 def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Found:
@@ -189,7 +216,8 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
     They solve many problems where rows are hardly more than the columns.
     """
     found: dict[int, Solution] = {}
-    before = steps_before_newton(training) if may else Before(0)
+    m = training.rows.shape[0]
+    before = steps_before_newton(training, m) if may else Before(0)
     if before.newton:
         found = _by_newton(training, chosen, before.newton)
         if _are_interrupted(found):

@@ -173,12 +173,15 @@ class Before(NamedTuple):
     newton: int = 0
 
 
-def steps_before_newton(training: Training) -> Before:
-    """Steps on products of rows that come before Newton's method on the columns."""
-    (m, n), q = training.rows.shape, training.recipe.q
-    if suits_faces(training):
+def steps_before_newton(training: Training, m: int) -> Before:
+    """Steps on products of rows that come before Newton's method on the columns.
+
+    Of problems of m rows: all, or those of two classes.
+    """
+    n, q = training.rows.shape[1], training.recipe.q
+    if suits_faces(training, m):
         return _faced(m, n)
-    if m >= SQUARED_ROWS and _has_many_columns(training):
+    if m >= SQUARED_ROWS and _has_many_columns(training, m):
         return Before(SQUARED_STEPS * m, newton=SQUARED_FIRST)
     wide = n >= max(STEP_COLUMNS, STEP_SHARE * m) and m <= MOST_LINEAR
     if q is None or not wide or not form(training)[0].is_bounded:
@@ -191,15 +194,15 @@ def steps_before_newton(training: Training) -> Before:
     return Before(int(n * n * (m + n / 1.5) / STEP_COST))
 
 
-def suits_faces(training: Training) -> bool:
-    """Whether products of rows come before others, to their end in float64."""
-    return form(training)[0].is_bounded and _has_many_columns(training)
+def suits_faces(training: Training, m: int) -> bool:
+    """Whether products of m rows come before others, to their end in float64."""
+    return form(training)[0].is_bounded and _has_many_columns(training, m)
 
 
-def _has_many_columns(training: Training) -> bool:
-    """Whether classifiers of dense rows have so many that products may be faster."""
-    (m, n), X = training.rows.shape, training.rows.in_memory()
-    if training.tasks.are_pairs or training.recipe.q is not None:
+def _has_many_columns(training: Training, m: int) -> bool:
+    """Whether classifiers of m dense rows have so many that products may be faster."""
+    n, X = training.rows.shape[1], training.rows.in_memory()
+    if training.recipe.q is not None:
         return False
     fits = max(FACED_COLUMNS, FACED_SHARE * m) <= n < _core.MOST_BASIS
     return fits and m <= MOST_EXACTLY and isinstance(X, np.ndarray)
@@ -291,7 +294,7 @@ def steps_before_others(training: Training) -> Before:
     if training.tasks.are_pairs or training.recipe.q is not None:
         return Before(0)
     dense = isinstance(training.rows.in_memory(), np.ndarray)
-    is_bounded, faced = form(training)[0].is_bounded, suits_faces(training)
+    is_bounded, faced = form(training)[0].is_bounded, suits_faces(training, m)
     share, steps = SHARED_BOUNDED if is_bounded else SHARED_SQUARED
     suits = dense and n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
     if not (suits or faced):
