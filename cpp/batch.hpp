@@ -121,6 +121,7 @@ struct BatchLimits {
   double hopeless;             // share of the largest objective below which no margin is likely
   double seconds;              // that problems share; infinite: none ends for the others
   double work;                 // of Newton's steps: multiplications a row and pair of a basis
+  double moved;                // share of the rows: where more move soon, others take over
   std::function<bool()> stop;  // asked by the caller's thread now and then
 };
 

@@ -132,13 +132,20 @@ void check_groups(const Index& strip, const Index& count, const Index& rows, std
 std::tuple<std::int64_t, bool> solved(const widemargin::BatchSamples& samples, const Asked& asked,
                                       double tol, std::int64_t most, std::int64_t bytes,
                                       std::size_t threads, bool exactly, double hopeless,
-                                      double seconds, double work, const nb::callable& stop,
-                                      int simd) {
+                                      double seconds, double work, double moved,
+                                      const nb::callable& stop, int simd) {
   const auto code = widemargin::compiled(widemargin::simd_level(simd));
   Question question{stop};
-  const widemargin::BatchLimits limits{tol,     most,    static_cast<std::size_t>(bytes),
-                                       threads, exactly, hopeless,
-                                       seconds, work,    std::ref(question)};
+  const widemargin::BatchLimits limits{tol,
+                                       most,
+                                       static_cast<std::size_t>(bytes),
+                                       threads,
+                                       exactly,
+                                       hopeless,
+                                       seconds,
+                                       work,
+                                       moved,
+                                       std::ref(question)};
   std::vector<widemargin::BatchResult> results(asked.end.size());
   const auto problems = asked.problems();
   std::int64_t evaluations;
@@ -161,8 +168,8 @@ std::tuple<std::int64_t, bool> solve_batch(
     const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, bool exactly, double hopeless,
-    double seconds, double work, const nb::callable& stop, const Matrix<double>& numbers,
-    const Matrix<std::int64_t>& counts, int simd) {
+    double seconds, double work, double moved, const nb::callable& stop,
+    const Matrix<double>& numbers, const Matrix<std::int64_t>& counts, int simd) {
   check_groups(strip, count, rows, batch.count);
   const Asked asked{group, group_end, end,    after,   y,         C,       q,
                     mass,  c,         scores, squared, intercept, numbers, counts};
@@ -173,8 +180,8 @@ std::tuple<std::int64_t, bool> solve_batch(
   const widemargin::BatchSamples samples{form_of(form),  strips,
                                          batch,          {span(strip), span(count), span(rows)},
                                          span(diagonal), exact_rows(exact_form, exact, norms)};
-  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, work, stop,
-                simd);
+  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, work, moved,
+                stop, simd);
 }
 
 // The rows of X less centers for `solve_batch`: `place` has the row of each padded sample, each row
@@ -231,8 +238,8 @@ std::tuple<std::int64_t, bool> solve_given(
     const Array<const double>& C, const Array<const double>& q, const Array<const double>& mass,
     const Array<double>& c, const Array<double>& scores, bool squared, int intercept, double tol,
     std::int64_t most, std::int64_t bytes, std::size_t threads, bool exactly, double hopeless,
-    double seconds, double work, const nb::callable& stop, const Matrix<double>& numbers,
-    const Matrix<std::int64_t>& counts, int simd) {
+    double seconds, double work, double moved, const nb::callable& stop,
+    const Matrix<double>& numbers, const Matrix<std::int64_t>& counts, int simd) {
   check_groups(strip, count, rows, diagonal.size());
   const Asked asked{group, group_end, end,    after,   y,         C,       q,
                     mass,  c,         scores, squared, intercept, numbers, counts};
@@ -243,8 +250,8 @@ std::tuple<std::int64_t, bool> solve_given(
                                          {span(strip), span(count), span(rows)},
                                          span(diagonal),
                                          given_rows(values, diagonal)};
-  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, work, stop,
-                simd);
+  return solved(samples, asked, tol, most, bytes, threads, exactly, hopeless, seconds, work, moved,
+                stop, simd);
 }
 
 template <class Sums>
@@ -393,7 +400,7 @@ void bind_batch(nb::module_& m) {
         "end"_a.noconvert(), "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(),
         "q"_a.noconvert(), "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(),
         "squared"_a, "intercept"_a, "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a,
-        "hopeless"_a, "seconds"_a, "work"_a, "stop"_a, "numbers"_a.noconvert(),
+        "hopeless"_a, "seconds"_a, "work"_a, "moved"_a, "stop"_a, "numbers"_a.noconvert(),
         "counts"_a.noconvert(), "simd"_a = -1);
   m.def("solve_given", &solve_given, "values"_a.noconvert(), "strip"_a.noconvert(),
         "count"_a.noconvert(), "rows"_a.noconvert(), "diagonal"_a.noconvert(),
@@ -401,7 +408,7 @@ void bind_batch(nb::module_& m) {
         "after"_a.noconvert(), "y"_a.noconvert(), "C"_a.noconvert(), "q"_a.noconvert(),
         "mass"_a.noconvert(), "c"_a.noconvert(), "scores"_a.noconvert(), "squared"_a, "intercept"_a,
         "tol"_a, "most"_a, "bytes"_a, "threads"_a, "exactly"_a, "hopeless"_a, "seconds"_a, "work"_a,
-        "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
+        "moved"_a, "stop"_a, "numbers"_a.noconvert(), "counts"_a.noconvert(), "simd"_a = -1);
   m.def("sum_given", &sum_given, "values"_a.noconvert(), "diagonal"_a.noconvert(),
         "support"_a.noconvert(), "support_end"_a.noconvert(), "weight"_a.noconvert(),
         "row"_a.noconvert(), "row_end"_a.noconvert(), "out"_a.noconvert(), "threads"_a, "stop"_a);

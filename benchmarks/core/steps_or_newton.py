@@ -4,9 +4,11 @@ Whole fits of `LinearSVC(loss="hinge")` on dense rows with 100 to 800 columns, a
 of the rows and more, and of `LinearSVR` on fewer: columns of one size, of sizes that
 differ up to eight times, of low rank, labels that are noise, and real images, C from
 0.01 to 1e4. With --squared of `LinearSVC` with its own loss on up to 256 columns, of
-which many matter and a margin may be between the classes. Milliseconds are medians of
-fits in turns. Prints a table and writes OUTPUT/steps_or_newton.txt, or
-OUTPUT/steps_or_newton_squared.txt.
+which many matter and a margin may be between the classes. With --pairs of
+`SVC(kernel="linear")`, whose problems are pairs of classes, on rows with a tenth to a
+half as many columns. Milliseconds are medians of fits in turns. Prints a table and
+writes OUTPUT/steps_or_newton.txt, OUTPUT/steps_or_newton_squared.txt, or
+OUTPUT/steps_or_newton_pairs.txt.
 """
 
 import argparse
@@ -20,7 +22,7 @@ from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.environment import RESULTS, machine
-from widemargin import LinearSVC, LinearSVR
+from widemargin import SVC, LinearSVC, LinearSVR
 from widemargin.estimators import batch
 from widemargin.estimators.engine_choice import Before
 
@@ -135,11 +137,26 @@ def squared_tasks():
         yield f"images {m} x 256", images(m), squared
 
 
+def pair_tasks():
+    """Names, data and machines of one pair of classes, and of all pairs of five."""
+
+    def machine_of(C):
+        return SVC(kernel="linear", C=C)
+
+    for m, n in [(1_000, 110), (1_400, 150), (1_500, 250), (2_400, 250)]:
+        for flip in (0.0, 0.02, 0.1):
+            name = f"{m} x {n}, {100 * flip:g} % off"
+            yield f"2 classes {name}", apart(m, n, 2, flip), machine_of
+            yield f"5 classes {name}", apart(2 * m, n, 5, flip), machine_of
+        yield f"noise {m} x {n}", noise(m, n), machine_of
+
+
 def main():
     """Measure the tasks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--squared", action="store_true")
+    parser.add_argument("--pairs", action="store_true")
     parser.add_argument("--output", type=Path, default=RESULTS / "linear")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
@@ -149,7 +166,9 @@ def main():
     lines.append(HEAD)
     print("\n".join(lines))
     ratios = []
-    for name, data, make in squared_tasks() if options.squared else tasks():
+    kind = "_squared" if options.squared else "_pairs" if options.pairs else ""
+    makers = {"_squared": squared_tasks, "_pairs": pair_tasks, "": tasks}
+    for name, data, make in makers[kind]():
         cells = []
         for C in CS:
             found = times(make(C), data, RULES, options.rounds + 1)
@@ -160,7 +179,7 @@ def main():
         print(lines[-1], flush=True)
     lines.append(f"geometric mean of the ratios {geometric_mean(ratios):.2f}")
     print(lines[-1])
-    name = f"steps_or_newton{'_squared' if options.squared else ''}.txt"
+    name = f"steps_or_newton{kind}.txt"
     (options.output / name).write_text("\n".join(lines) + "\n")
 
 
@@ -170,7 +189,7 @@ def times(machine, data, names, rounds):
     try:
         for turn in range(2 * rounds):
             for name, rule in rules.items():
-                setattr(batch, name, rule if turn % 2 else lambda training: Before(0))
+                setattr(batch, name, rule if turn % 2 else lambda *_: Before(0))
             begin = time.perf_counter()
             machine.fit(*data)
             found[turn % 2].append(time.perf_counter() - begin)

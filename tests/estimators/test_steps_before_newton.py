@@ -109,7 +109,7 @@ def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypa
     ("m", "n", "loss"),
     [
         (200, 99, "hinge"),  # fewer columns
-        (601, 120, "hinge"),  # too small a share
+        (1201, 120, "hinge"),  # too small a share
         (200, 99, "squared_hinge"),
         (601, 120, "squared_hinge"),
     ],
@@ -117,6 +117,43 @@ def test_problems_that_steps_do_not_solve_are_newtons(few, left, asked, monkeypa
 def test_others_begin_by_newtons_method(m, n, loss, asked):
     LinearSVC(loss=loss).fit(*rows(m, n))
     assert [name for name, _ in asked] == ["newton"]
+
+
+@pytest.mark.parametrize("m", [700, 1100])
+def test_fewer_columns_leave_few_steps_where_few_rows_move(m, asked):
+    clf = SVC(kernel="linear", C=10.0).fit(*apart(m))
+    assert asked == [("steps", 3 * m)]
+    assert (clf.status_, clf.solution_.solver) == ("solved", "batch")
+    asked.clear()
+    rng = np.random.default_rng(0)
+    clf.fit(rng.normal(size=(m, 110)), rng.integers(0, 2, m))
+    assert asked == [("steps", 3 * m), ("newton", [0])]
+    assert clf.status_ == "solved"
+
+
+@pytest.mark.parametrize(
+    "machine", [SVC(kernel="linear"), LinearSVC(multi_class="ovo")]
+)
+def test_pairs_with_a_margin_are_solved_by_products(machine, monkeypatch):
+    X, y = apart(1500, 200, classes=3)
+    newton = []
+    solve_pair = batch._solve_pair
+
+    def counted(training, k, few):
+        newton.append(few)
+        return solve_pair(training, k, few)
+
+    monkeypatch.setattr(batch, "_solve_pair", counted)
+    machine.set_params(C=100.0).fit(X, y)
+    assert newton == ([5, 5, 5] if isinstance(machine, LinearSVC) else [])
+    assert (machine.status_, machine.solution_.solver) == ("solved", "batch")
+    for one in machine.solutions_:
+        assert "steps" in one.extras
+    monkeypatch.setattr(batch, "steps_before_newton", lambda training, m: Before(0))
+    gaps = [one.certificate for one in machine.solutions_]
+    for one, other in zip(gaps, machine.fit(X, y).solutions_, strict=True):
+        apart_by = one.primal - other.certificate.dual
+        assert -1e-9 <= apart_by / one.primal <= 2e-4
 
 
 @pytest.mark.parametrize("classes", [2, 5])
@@ -208,7 +245,7 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     steps = batch.solve_by_products
 
     def interrupted(training, chosen, before=None):
-        found = list(steps(training, chosen, Before(1100)[:2]))  # all but 3 are stalled
+        found = list(steps(training, chosen, Before(1100)[:3]))  # all but 3 are stalled
         found[3] = found[3].changed(status=Status.INTERRUPTED)
         return dict(enumerate(found))
 

@@ -125,7 +125,7 @@ def _linear_batch(training: Training) -> Found:
     if suits_products(training, m):
         found |= numbered(solve_by_products(training, chosen))
     elif (before := steps_before_others(training)).steps:
-        found |= numbered(solve_by_products(training, chosen, before[:2]))
+        found |= numbered(solve_by_products(training, chosen, before[:3]))
     return found
 
 
@@ -170,17 +170,19 @@ def solve_linear_pairs(training: Training) -> Found:
 def _pairs_by_steps(training: Training, chosen: list[int]) -> dict[int, Solution]:
     """The same by what comes before Newton's method on the columns."""
     found: dict[int, Solution] = {}
-    plans = {m: steps_before_newton(training, m) for m in set(training.sizes.tolist())}
-    chosen = [k for k in chosen if plans[int(training.sizes[k])].steps]
-    if not (chosen and is_allowed(training)):
+    sizes = training.sizes.tolist()
+    plans = {k: steps_before_newton(training, sizes[k]) for k in chosen}
+    plans = {k: before for k, before in plans.items() if before.steps}
+    if not (plans and is_allowed(training)):
         return found
-    steps, work, newton = map(max, zip(*plans.values(), strict=True))
+    chosen = list(plans)
+    steps, work, moved, newton = map(max, zip(*plans.values(), strict=True))
     if newton:
         found = _pairs_by_newton(training, chosen, newton)
         ended = _ended(found)
         chosen = [k for k in chosen if k not in ended]
     if chosen and not _are_interrupted(found):
-        found |= numbered(solve_by_products(training, chosen, (steps, work)))
+        found |= numbered(solve_by_products(training, chosen, (steps, work, moved)))
     return found
 
 
@@ -225,7 +227,7 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
         found = _ended(found)
     left = [k for k in chosen if k not in found]
     if left and before.steps:
-        products = solve_by_products(training, left, before[:2])
+        products = solve_by_products(training, left, before[:3])
         is_all = isinstance(products, Solutions) and not _are_stalled(products)
         if is_all and not found:
             return products

@@ -80,12 +80,13 @@ def numbered(found: Found) -> dict[int, Solution]:
 
 
 def solve_by_products(
-    training: Training, chosen: list[int], before: tuple[int, float] | None = None
+    training: Training,
+    chosen: list[int],
+    before: tuple[int, float, float] | None = None,
 ) -> Found:
     """Solutions by the products of few rows, some of which may be stalled.
 
-    After as many steps and as much work as come ``before`` others all are that are not
-    solved: see `Before`.
+    After what comes ``before`` others all are that are not solved: see `Before`.
     """
     rows = training.rows
     rows.moments  # noqa: B018  (refuses NaN and infinity)
@@ -104,8 +105,7 @@ def solve_by_products(
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=X)
     threads = n_threads(rows.options.get("n_jobs"))
-    most, work = before or (None, np.inf)
-    found = solve_many(problems, training.limits, memory, threads, most, work)
+    found = solve_many(problems, training.limits, memory, threads, before)
     return _by_number(training, chosen, found)
 
 

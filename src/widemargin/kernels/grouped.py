@@ -171,7 +171,7 @@ class Grouped(ABC):
         loss: tuple[bool, int],
         limits: tuple[float, int, int, int, bool],
         stop: Callable[[], bool],
-        ends: tuple[float, float, float] = (0.0, np.inf, np.inf),
+        ends: tuple[float, float, float, float] = (0.0, np.inf, np.inf, 1.0),
     ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
 
@@ -186,13 +186,14 @@ class Grouped(ABC):
         limits : relative gap, steps of a problem, bytes of kernel values, threads, and
             whether problems are solved in float64, each with all its kernel values.
         stop : asked some fifty times a second
-        ends : hopeless, seconds, work
+        ends : hopeless, seconds, work, moved
             Where no function may be the best one, and none better is known, problems
             end at the share ``hopeless`` of the largest objective there is, if steps
             are slow. They share the seconds: each ends when it has had as much of them
             as it is of the work that is left. Infinite: none ends for the others.
             Newton's steps of a problem end after ``work`` multiplications for each row
-            and pair of variables that a basis may have.
+            and pair of variables that a basis may have. Problems end where, after a
+            quarter as many steps as rows, more than the share ``moved`` of these has.
 
         Returns
         -------

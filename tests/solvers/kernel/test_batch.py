@@ -16,6 +16,7 @@ from tests.cases.many import alone, classes, many, regression
 from tests.cases.pairwise import product
 from tests.conftest import INTERCEPTS, SETTINGS
 from widemargin import SVC, Kernel, _core, solve
+from widemargin.kernels import grouped
 from widemargin.kernels.given import GivenSamples
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Limits
@@ -77,6 +78,28 @@ def test_float32_alone_solves_a_chain_to_a_rough_gap(loss, intercept, monkeypatc
     chain = [((1, 0), -1, 0.01), ((1, 0), 0, 0.1), ((1, 0), 1, 1.0)]
     for answer in answers(many(X, group, RBF, C, loss, intercept, chain), tol=1e-3):
         assert answer.status == "solved"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_is_told_by_the_size_of_kernel_values(seed):
+    """As of values up to 1, a gap of 1e-3 counted as one of 1e-4."""
+    rng = np.random.default_rng(seed)
+    group, X = rng.integers(0, 2, 800), rng.normal(size=(800, 256))
+    X[:, :60] += np.where(group, 0.3, -0.3)[:, np.newaxis]
+    problems = many(X, group, Kernel("linear", gamma=1.0), C=1e3)
+    found = batch.solve_places(problems, Limits(tol=1e-4), MEMORY, 1)
+    assert found.solved(1e-4).all()
+
+
+def test_problems_end_where_many_rows_move_soon():
+    X, group = overlapping().samples._X, np.arange(1500) % 2
+    problems = many(X, group, RBF)
+    limits = Limits(tol=1e-6)
+    some = batch.solve_places(problems, limits, MEMORY, 1, moved=0.1)
+    assert some.steps[0] == 1500 // 8 + 1
+    assert not some.solved(1e-6).any()
+    few = batch.solve_places(problems, limits, MEMORY, 1, moved=0.5)
+    assert few.solved(1e-6).all()
 
 
 @pytest.mark.parametrize("simd", _core.simd_levels())
@@ -336,7 +359,7 @@ def test_problems_that_are_not_begun_have_scores_of_zero(monkeypatch):
     problems.samples.pack()
     asked = problems.groups, problems.group_ends, problems.ends, problems.after
     data, c, form = problems.data, problems.start(), (False, batch.INTERCEPTS["free"])
-    monkeypatch.setattr(np, "empty", lambda m: np.full(m, np.nan))
+    monkeypatch.setattr(grouped, "aligned", lambda m, _: np.full(m, np.nan))
     scores, _, counts, interrupted = problems.samples.solve(
         asked, data, c, form, (1e-6, 10**6, MEMORY, 1, False), lambda: True
     )

@@ -417,8 +417,8 @@ def without_time(monkeypatch, seconds):
     solve_core, ended = Grouped.solve, []
 
     def solve(self, *given):
-        *given, (hopeless, _, work) = given
-        found = solve_core(self, *given, (hopeless, seconds, work))
+        *given, (hopeless, _, *others) = given
+        found = solve_core(self, *given, (hopeless, seconds, *others))
         ended.append(found[2])
         return found
 
@@ -486,9 +486,9 @@ def test_a_pair_that_needs_more_than_its_share_has_what_others_leave():
     samples, solve_core = [], Grouped.solve
 
     def solve(self, *given):
-        *given, (hopeless, _, work) = given
+        *given, (hopeless, _, *others) = given
         # So little that the first turns are too short, and enough for later ones.
-        found = solve_core(self, *given, (hopeless, 1.0, work))
+        found = solve_core(self, *given, (hopeless, 1.0, *others))
         samples.append(found[2])
         return found
 

@@ -178,8 +178,7 @@ def solve_many(
     limits: Limits,
     memory: int,
     threads: int,
-    most: int | None = None,
-    work: float = np.inf,
+    before: tuple[int, float, float] | None = None,
 ) -> "BatchSolutions":
     """Solve problems to a relative gap, as far as float32 kernel values allow it.
 
@@ -189,11 +188,10 @@ def solve_many(
     limits : Limits, of which ``tol`` and the time end it
     memory : int, bytes of kernel values
     threads : int
-    most : int or None
-        Steps of each problem, after which another solver is to take it.
-    work : float
-        What Newton's steps have then: multiplications for each row and pair of
-        variables of a basis.
+    before : (most, work, moved) or None
+        Steps of each problem, after which another solver is to take it; what Newton's
+        steps have then: multiplications for each row and pair of variables of a basis;
+        and the share of the rows that may have moved when it is first looked.
 
     Returns
     -------
@@ -202,7 +200,7 @@ def solve_many(
         of columns that are known. A problem that
         float32 does not solve is stalled: another solver goes on from there.
     """
-    brief = {} if most is None else {"most": most, "work": work}
+    brief = dict(zip(("most", "work", "moved"), before or (), strict=False))
     ends = solve_all(problems, limits, memory, threads, is_shared=True, **brief)
     return BatchSolutions(problems, ends, limits)
 
@@ -216,7 +214,7 @@ def solve_all(
     is_shared: bool = False,
     **brief: Any,
 ) -> Ends:
-    """The same, as arrays over all places; ``brief`` are most and work, if any.
+    """The same, as arrays over all places; ``brief`` are most, work and moved, if any.
 
     Where the time ``is_shared`` the last problem has as much of it as the first one.
 
@@ -342,11 +340,13 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
     is_shared: bool = False,
     most: int | None = None,
     work: float = np.inf,
+    moved: float = 1.0,
 ) -> Ends:
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
 
     Without a step where scores of the start are ``known``, and (b, rho), (2, t).
-    With ``most`` steps, if that is given, and ``work`` of Newton's: see `solve_many`.
+    With ``most`` steps, if that is given, ``work`` of Newton's, and so many rows
+    ``moved``: see `solve_many`.
     """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
@@ -372,7 +372,7 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
             (not problems.loss.is_bounded, INTERCEPTS[problems.intercept]),
             (limits.tol, most, memory, threads, exactly),
             _Over(deadline),
-            (HOPELESS, shared, work),
+            (HOPELESS, shared, work, moved),
         )
         b, rho = numbers[:, 0].copy(), numbers[:, 3].copy()
         problems.round_pairs(c)
