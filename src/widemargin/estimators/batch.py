@@ -157,47 +157,48 @@ def solve_linear_pairs(training: Training) -> Found:
             found = numbered(products)
         if not _are_interrupted(found):
             others = [k for k, m in enumerate(sizes) if m not in suit]
-            found |= _pairs_by_steps(training, others)
+            _add_pairs_by_steps(training, others, found)
         if not _are_interrupted(found):
             ended = _ended(found)
             left = [k for k in range(len(sizes)) if k not in ended]
-            found |= _pairs_by_newton(training, left)
+            _add_pairs_by_newton(training, left, found)
     except KeyboardInterrupt:  # in turn the others end at their first step
         training.callbacks.interrupt()
     return found
 
 
-def _pairs_by_steps(training: Training, chosen: list[int]) -> dict[int, Solution]:
-    """The same by what comes before Newton's method on the columns."""
-    found: dict[int, Solution] = {}
+def _add_pairs_by_steps(
+    training: Training, chosen: list[int], found: dict[int, Solution]
+) -> None:
+    """Add the same by what comes before Newton's method on the columns."""
     sizes = training.sizes.tolist()
     plans = {k: steps_before_newton(training, sizes[k]) for k in chosen}
     plans = {k: before for k, before in plans.items() if before.steps}
     if not (plans and is_allowed(training)):
-        return found
+        return
     chosen = list(plans)
     steps, work, moved, newton = map(max, zip(*plans.values(), strict=True))
     if newton:
-        found = _pairs_by_newton(training, chosen, newton)
+        _add_pairs_by_newton(training, chosen, found, newton)
         ended = _ended(found)
         chosen = [k for k in chosen if k not in ended]
     if chosen and not _are_interrupted(found):
         found |= numbered(solve_by_products(training, chosen, (steps, work, moved)))
-    return found
 
 
-def _pairs_by_newton(
-    training: Training, chosen: list[int], few: int = 0
-) -> dict[int, Solution]:
-    """The same by Newton's method on the columns, of those that it suits."""
-    found: dict[int, Solution] = {}
+def _add_pairs_by_newton(
+    training: Training, chosen: list[int], found: dict[int, Solution], few: int = 0
+) -> None:
+    """Add the same by Newton's method on the columns, of those that it suits.
+
+    One by one: what Ctrl-C ends keeps those before it.
+    """
     for k in chosen:
         solution = _solve_pair(training, k, few)
         if solution is not None:
             found[k] = solution
             if solution.status is Status.INTERRUPTED:
                 break
-    return found
 
 
 def _solve_pair(training: Training, k: int, few: int) -> Solution | None:

@@ -430,8 +430,10 @@ class _Driver:
         known = [one for one in found if one is not None]
         if self.best.is_model:
             unproved: Answer = self.best.unproved()
-            # A constant, where the steps have found nothing better, sets no standard.
-            if unproved.alpha.any() and unproved.certificate.dual > -np.inf:
+            # A constant, where the steps have found nothing better, sets no standard;
+            # the alpha of a linear problem is zero, also where workers hold it.
+            has_alpha = isinstance(unproved.alpha, np.ndarray) and unproved.alpha.any()
+            if has_alpha and unproved.certificate.dual > -np.inf:
                 known = [one for one in known if self._is_worth(one)]
                 return self._most_proved(known or [unproved])
             known.insert(0, unproved)  # the first one where no other proves more
