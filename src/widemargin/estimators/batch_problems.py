@@ -1,6 +1,7 @@
 """The binary problems of a fit over the samples that they share, solved at once."""
 
 import dataclasses
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from widemargin.solvers.kernel.batch import (
 from widemargin.system import deadline
 from widemargin.system.deadline import OutOfTime
 from widemargin.system.memory import free_bytes
-from widemargin.system.threads import n_threads
+from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 
 Vector = NDArray[np.float64]
 # Rows with a named kernel.
@@ -38,6 +39,11 @@ Found = dict[int, Solution] | Solutions
 FEW_BYTES = 64 << 20
 # How many times the bytes of values in float32 float64 takes, with a factor.
 EXACTLY = 6
+# Multiplications of two matrices up to which OpenBLAS takes one thread anyway (its
+# interface/gemm.c). After more its other threads wait for work, busily, while those of
+# the core are at work: 325 pairs of 115 rows and 617 columns take 0.73 of the time
+# without them.
+ALONE = 1 << 18
 # Bytes of the vectors of all problems, for each row of each: some 190 of numbers and
 # pointers, and 108 of moves (KeptMoves of cpp/kept_moves.hpp).
 PLACE_BYTES = 300
@@ -105,7 +111,8 @@ def solve_by_products(
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=X)
     threads = n_threads(rows.options.get("n_jobs"))
-    found = solve_many(problems, training.limits, memory, threads, before)
+    with ONE_BLAS_THREAD if len(chosen) * X.size > ALONE else nullcontext():
+        found = solve_many(problems, training.limits, memory, threads, before)
     return _by_number(training, chosen, found)
 
 
