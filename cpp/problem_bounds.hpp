@@ -41,7 +41,7 @@ class ProblemBounds {
       : of_(of), passes_(passes), may_be_zero_(of.has_mass && of.largest_q == 0) {
     const double mass = of.all.mass[static_cast<std::size_t>(of.problem)];
     const double most = *std::ranges::max_element(of.diagonal);
-    scale_ = std::max(static_cast<double>(most), 0.0);
+    scale_ = std::max(most, 0.0);
     if (may_be_zero_) largest_ = mass * mass * most;
     zero_ =
         may_be_zero_ ? kSure * largest_ : passes_.losses(of.objective(), of.C.data(), 0.0).value;

@@ -110,6 +110,15 @@ def test_each_pair_of_classes_is_zero_on_its_own(early, loss):
     assert replaced == [True, True]
 
 
+def test_no_time_for_a_step_leaves_the_best_constant():
+    X = np.random.default_rng(0).normal(size=(2000, 5))
+    y = (np.arange(2000) % 10 == 0).astype(int)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        clf = SVC(solver="irwls", time_limit=1e-9).fit(X, y)
+    assert clf.score(X, y) == 0.9
+    assert clf.solution_.certificate.primal == pytest.approx(400.0)
+
+
 @pytest.mark.parametrize("tol", [1e-15, 1e-16])
 def test_what_is_best_but_for_rounding_keeps_its_proof(tol):
     """All rows are one point: a constant is as good, and proves nothing."""

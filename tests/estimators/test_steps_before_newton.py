@@ -156,6 +156,14 @@ def test_pairs_with_a_margin_are_solved_by_products(machine, monkeypatch):
         assert -1e-9 <= apart_by / one.primal <= 2e-4
 
 
+def test_pairs_that_newtons_method_is_not_for_are_left_to_others(asked):
+    """Its five steps tell which of them products are for: there are none."""
+    X, y = apart(1400, 300, classes=2)
+    clf = LinearSVC(multi_class="ovo").fit(X, np.where(np.arange(1400) % 3, y, 2))
+    assert asked == []
+    assert clf.status_ == "solved"
+
+
 @pytest.mark.parametrize("classes", [2, 5])
 def test_newtons_steps_leave_a_margin_to_products(classes, asked, monkeypatch):
     """They took 50 to 190 of them where fewer rows than columns have a loss."""

@@ -173,7 +173,11 @@ def _add_pairs_by_steps(
     """Add the same by what comes before Newton's method on the columns."""
     sizes = training.sizes.tolist()
     plans = {k: steps_before_newton(training, sizes[k]) for k in chosen}
-    plans = {k: before for k, before in plans.items() if before.steps}
+    plans = {
+        k: before
+        for k, before in plans.items()
+        if before.steps and (not before.newton or suits_newton(training, sizes[k]))
+    }
     if not (plans and is_allowed(training)):
         return
     chosen = list(plans)

@@ -111,7 +111,8 @@ def solve_by_products(
     problems = problems_of(training, samples, chosen)
     problems = dataclasses.replace(problems, X=X)
     threads = n_threads(rows.options.get("n_jobs"))
-    with ONE_BLAS_THREAD if len(chosen) * X.size > ALONE else nullcontext():
+    many = len(chosen) * rows.shape[0] * rows.shape[1] > ALONE
+    with ONE_BLAS_THREAD if many else nullcontext():
         found = solve_many(problems, training.limits, memory, threads, before)
     return _by_number(training, chosen, found)
 

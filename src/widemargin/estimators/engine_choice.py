@@ -95,10 +95,10 @@ TUBE_SIZES, TUBE_WIDTH = 5.0, 0.05
 FACED_COLUMNS, FACED_SHARE = 100, 0.2
 FACED_WORK = 0.8
 # Where columns are fewer, but so large a share of the rows, and of pairs of classes,
-# products have so many pair steps a row, if no more than that share of the rows has
-# moved soon: of images 0.02 to 0.1 have, where classes overlap 0.15 to 0.25. They take
-# 0.02 to 0.5 of the time of Newton's method where few move, 1.1 to 2 where many do: 0.5
-# in the mean (the same, --pairs).
+# products have so many pair steps a row, if no more than that share of the rows are
+# support vectors soon. With a margin between the classes they take 0.01 to 0.8 of the
+# time of Newton's method, where classes overlap 0.6 to 2.6: 0.72 in the mean (the same,
+# --pairs).
 FEWER_SHARE, FEWER_STEPS, FEWER_MOVED = 0.1, 3, 0.14
 # Classifiers with the squared hinge, so many columns and rows begin with Newton's
 # steps. Most end soon. Those in which fewer rows than columns have a loss by then take
@@ -171,7 +171,8 @@ class Before(NamedTuple):
     ----------
     steps : int, pair steps of a problem; 0: the others begin
     work : float, of Newton's steps: see `solve_many`
-    moved : float, the share of the rows that may have moved when it is first looked
+    moved : float, the share of the rows that may be support vectors, when it is first
+        looked
     newton : int, Newton's steps on the columns that come before them
     """
 

@@ -192,8 +192,9 @@ class Grouped(ABC):
             are slow. They share the seconds: each ends when it has had as much of them
             as it is of the work that is left. Infinite: none ends for the others.
             Newton's steps of a problem end after ``work`` multiplications for each row
-            and pair of variables that a basis may have. Problems end where, after a
-            quarter as many steps as rows, more than the share ``moved`` of these has.
+            and pair of variables that a basis may have. Problems end where, after an
+            eighth as many steps as rows, more than the share ``moved`` of the rows has
+            a coefficient.
 
         Returns
         -------

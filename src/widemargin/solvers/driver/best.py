@@ -382,8 +382,13 @@ class Best(BestSoFar):
         return Answer(problem.gather(state), *problem.split(v), bounds)
 
     def zero(self) -> Answer:
-        """The answer zero, whose bounds, sum C and 0, need no look at the data."""
+        """The best constant of a kernel problem; else zero.
+
+        Their bounds, of zero sum C and 0, need no look at the rows.
+        """
         problem = self._problem
+        if isinstance(problem, KernelProblem):
+            return self._constant()
         alpha, v = problem.zeros(), np.zeros(problem.order)
         return Answer(alpha, *problem.split(v), problem.zero_certificate)
 

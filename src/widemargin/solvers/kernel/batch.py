@@ -191,7 +191,7 @@ def solve_many(
     before : (most, work, moved) or None
         Steps of each problem, after which another solver is to take it; what Newton's
         steps have then: multiplications for each row and pair of variables of a basis;
-        and the share of the rows that may have moved when it is first looked.
+        and the share of the rows that may have a coefficient when it is first looked.
 
     Returns
     -------
@@ -345,8 +345,8 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
     """The same, as arrays over all places; in float64 where ``exactly``, or needed.
 
     Without a step where scores of the start are ``known``, and (b, rho), (2, t).
-    With ``most`` steps, if that is given, ``work`` of Newton's, and so many rows
-    ``moved``: see `solve_many`.
+    With ``most`` steps, if that is given, ``work`` of Newton's, and that share of the
+    rows ``moved``: see `solve_many`.
     """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
