@@ -77,7 +77,9 @@ class Intercept {
   double by_breaks(double low, double high) {
     for (int k = 0; k < kHalvings; ++k) {
       const double middle = 0.5 * (low + high);
-      (at(middle).slope >= 0 ? high : low) = middle;
+      const double slope = at(middle).slope;
+      if (slope == 0) break;  // both ends of where it is zero are wanted
+      (slope > 0 ? high : low) = middle;
     }
     double slope = at(low).slope;
     breaks_.clear();
@@ -92,12 +94,20 @@ class Intercept {
       add(b + q, line_.C[p], of_.is_twofold || of_.y[p] < 0);
     }
     std::sort(breaks_.begin(), breaks_.end());
-    for (const auto& [b, weight] : breaks_)
-      if ((slope += weight) >= 0) return b;
+    // Between two breaks where it is zero all are best ones. The middle leaves room on both sides:
+    // at a break a margin is met exactly, and with a large C what rounding takes of it is dear.
+    for (std::size_t k = 0; k < breaks_.size(); ++k) {
+      const auto [b, weight] = breaks_[k];
+      slope += weight;
+      if (std::abs(slope) <= kFlat * weight)
+        return 0.5 * (b + (k + 1 < breaks_.size() ? breaks_[k + 1].first : high));
+      if (slope > 0) return b;
+    }
     return high;
   }
 
   static constexpr int kHalvings = 8;
+  static constexpr double kFlat = 1e-9;  // of sums of C
   const ObjectiveTable& passes_;
   const Objective& of_;
   const Line line_;

@@ -91,6 +91,20 @@ def test_rounding_is_told_by_the_size_of_kernel_values(seed):
     assert found.solved(1e-4).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_intercept_leaves_as_much_room_to_both_classes(seed):
+    """At a margin that was met exactly, rounding took 1e-2 of the objective."""
+    rng = np.random.default_rng(seed)
+    group, X = rng.integers(0, 2, 400), rng.normal(size=(400, 256))
+    X[:, :60] += np.where(group, 0.5, -0.5)[:, np.newaxis]
+    problems = many(X, group, Kernel("linear", gamma=1.0), C=1e4)
+    found = batch.solve_places(problems, Limits(tol=1e-4), MEMORY, 1)
+    margins = problems.y * (found.scores + found.b[0])
+    least = [margins[problems.y == sign].min() for sign in (1.0, -1.0)]
+    assert min(least) >= 1.0
+    assert least[0] == pytest.approx(least[1], abs=1e-12)
+
+
 def test_problems_end_where_many_rows_move_soon():
     X, group = overlapping().samples._X, np.arange(1500) % 2
     problems = many(X, group, RBF)
@@ -147,19 +161,17 @@ def test_a_chain_stays_where_no_variable_is_at_its_bound():
     assert first.extras["steps"] > 5 * second.extras["steps"]
 
 
-def nearly_apart():
-    """Two classes; with C = 10 steps leave losses, with each instruction set."""
-    X = np.random.default_rng(8).normal(size=(240, 2))
+def nearly_apart(chain):
+    """Two classes; with C = 10 steps leave losses, which no intercept takes away."""
+    X = np.random.default_rng(6).normal(size=(240, 2))
     group = (X[:, 0] > 0.0).astype(int)
-    X[:, 0] += np.where(group, 1.0, -1.0)
-    return X, group
+    X[:, 0] += np.where(group, 0.3, -0.3)
+    return many(X, group, RBF, groups=chain, intercept="none")
 
 
 def test_an_answer_whose_losses_grow_little_stays_as_it_is():
-    X, group = nearly_apart()
     chain = [((1, 0), -1, 10.0), ((1, 0), 0, 100.0), ((1, 0), 1, 1e6)]
-    problems = many(X, group, RBF, groups=chain)
-    first, second, third = answers(problems, tol=1e-4)
+    first, second, third = answers(nearly_apart(chain), tol=1e-4)
     assert second.b == first.b
     assert np.array_equal(second.w, first.w)
     grown = second.certificate.primal - first.certificate.primal
@@ -169,18 +181,17 @@ def test_an_answer_whose_losses_grow_little_stays_as_it_is():
 
 
 def test_losses_of_an_answer_that_stays_grow_with_each_C():
-    X, group = nearly_apart()
     chain = [((1, 0), -1, 10.0), ((1, 0), 0, 100.0)]
-    first, second = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    first, second = answers(nearly_apart(chain), tol=1e-4)
     before, after = first.certificate.primal, second.certificate.primal
     losses = (after - before) * 100.0 / 90.0  # of C = 100
     large = 100.0 * (1.0 + 2e-4 * after / losses)
     chain.append(((1, 0), 1, large))
-    *_, third = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    *_, third = answers(nearly_apart(chain), tol=1e-4)
     assert third.certificate.relative_gap <= 1e-4
     # It begins at the same point without the answer that stays between.
     chain[1:] = [((1, 0), 0, large)]
-    _, same = answers(many(X, group, RBF, groups=chain), tol=1e-4)
+    _, same = answers(nearly_apart(chain), tol=1e-4)
     assert third.extras["steps"] == same.extras["steps"] > 0
     np.testing.assert_array_equal(third.w, same.w)
 
