@@ -80,13 +80,18 @@ def test_float32_alone_solves_a_chain_to_a_rough_gap(loss, intercept, monkeypatc
         assert answer.status == "solved"
 
 
+def with_a_margin(seed, m, apart, C):
+    """Two classes of many columns, linear: a few of all rows are support vectors."""
+    rng = np.random.default_rng(seed)
+    group, X = rng.integers(0, 2, m), rng.normal(size=(m, 256))
+    X[:, :60] += np.where(group, apart, -apart)[:, np.newaxis]
+    return many(X, group, Kernel("linear", gamma=1.0), C=C)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_rounding_is_told_by_the_size_of_kernel_values(seed):
     """As of values up to 1, a gap of 1e-3 counted as one of 1e-4."""
-    rng = np.random.default_rng(seed)
-    group, X = rng.integers(0, 2, 800), rng.normal(size=(800, 256))
-    X[:, :60] += np.where(group, 0.3, -0.3)[:, np.newaxis]
-    problems = many(X, group, Kernel("linear", gamma=1.0), C=1e3)
+    problems = with_a_margin(seed, 800, 0.3, C=1e3)
     found = batch.solve_places(problems, Limits(tol=1e-4), MEMORY, 1)
     assert found.solved(1e-4).all()
 
@@ -94,10 +99,7 @@ def test_rounding_is_told_by_the_size_of_kernel_values(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_intercept_leaves_as_much_room_to_both_classes(seed):
     """At a margin that was met exactly, rounding took 1e-2 of the objective."""
-    rng = np.random.default_rng(seed)
-    group, X = rng.integers(0, 2, 400), rng.normal(size=(400, 256))
-    X[:, :60] += np.where(group, 0.5, -0.5)[:, np.newaxis]
-    problems = many(X, group, Kernel("linear", gamma=1.0), C=1e4)
+    problems = with_a_margin(seed, 400, 0.5, C=1e4)
     found = batch.solve_places(problems, Limits(tol=1e-4), MEMORY, 1)
     margins = problems.y * (found.scores + found.b[0])
     least = [margins[problems.y == sign].min() for sign in (1.0, -1.0)]
