@@ -155,8 +155,9 @@ def main():
     """Measure the tasks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--squared", action="store_true")
-    parser.add_argument("--pairs", action="store_true")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--squared", action="store_true")
+    kinds.add_argument("--pairs", action="store_true")
     parser.add_argument("--output", type=Path, default=RESULTS / "linear")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
