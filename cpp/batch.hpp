@@ -131,7 +131,7 @@ struct BatchCode {
   PairTable pairs;
   ObjectiveTable passes;
   FactorTable factor;
-  SpanStep span;
+  SpanTable span;
 };
 
 // Returns how many kernel values were made.

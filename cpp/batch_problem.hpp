@@ -145,7 +145,10 @@ class BatchProblem {
     narrow_.turn_off();
     moves_.clear();
     if (WorkingSets::suit(of_, limits)) sets_.emplace(of_, code_, limits);
-    foresees_ = limits.threads > 1 && !sets_ && !counts && rows_.may_be_foreseen();
+    if (!sets_ && of_.kept.are_coded() && of_.sums == 1 && !of_.is_twofold && !of_.has_mass)
+      rows_.code();
+    foresees_ =
+        limits.threads > 1 && !sets_ && !counts && !rows_.are_coded() && rows_.may_be_foreseen();
     may_narrow_ = !sets_ && of_.is_plain && of_.sums == 1 && !of_.all.squared && of_.m >= kLong;
     const std::size_t needed = limits.exactly ? exact_bytes(limits) : start_bytes();
     if (bytes(limits) + needed > limits.bytes) {
@@ -185,7 +188,7 @@ class BatchProblem {
     const auto some = static_cast<std::int64_t>(left), few = std::min(within(limits), some);
     PairSteps done;
     if (sets_) {
-      done = sets_->advance(small_problem(), stop_, share_, rough_gap_, some, scores_,
+      done = sets_->advance(small_problem(rows_.made()), stop_, share_, rough_gap_, some, scores_,
                             [this] { return turn_.is_over(); });
     } else {
       spans_ = may_span_ && steps_ >= kFirst * chunk_;
@@ -207,7 +210,10 @@ class BatchProblem {
       const auto first = static_cast<std::int64_t>(of_.m / kForeseenFirst);
       const auto few = foresees_ ? std::min(some, is_first ? first : kForeseenSteps) : some;
       relaxation_.goes_on = all.steps > 0;
-      const auto done = pairs_and_span(small_problem(), few);
+      const auto done = rows_.are_coded() ? pairs_and_span(code_.pairs.coded32, code_.span.coded,
+                                                           small_problem(rows_.coded()), few)
+                                          : pairs_and_span(code_.pairs.made32, code_.span.made,
+                                                           small_problem(rows_.made()), few);
       all = {all.steps + done.steps, all.negative + done.negative, done.violation};
       if (done.steps < few) break;
       some -= few;
@@ -217,9 +223,11 @@ class BatchProblem {
     return all;
   }
   // The same, and after many of them one in the span of what they did.
-  PairSteps pairs_and_span(const SmallProblem<float, MadeRows>& problem, std::int64_t some) {
-    if (!spans_) return code_.pairs.made32(problem, stop_, some);
-    return moves_.descend(code_.pairs.made32, code_.span, problem, stop_, some);
+  template <template <typename> class Rows>
+  PairSteps pairs_and_span(Descent<float, Rows> pairs, SpanStep<Rows> span,
+                           const SmallProblem<float, Rows>& problem, std::int64_t some) {
+    if (!spans_) return pairs(problem, stop_, some);
+    return moves_.descend(pairs, span, problem, stop_, some);
   }
   // Whether there is room for all rows of K, twice as much as they take, as memory is handed out in
   // pieces: a limit ends the problem at the same step, whatever was foreseen; and some were made.
@@ -229,8 +237,9 @@ class BatchProblem {
     return left >= 2 * all && rows_.foresee(is_first);
   }
 
-  SmallProblem<float, MadeRows> small_problem() {
-    return {rows_.made(),
+  template <template <typename> class Rows>
+  SmallProblem<float, Rows> small_problem(const Rows<float>& rows) {
+    return {rows,
             of_.width,
             of_.width,
             of_.diagonal.data(),
@@ -355,25 +364,34 @@ class BatchProblem {
     const double now = static_cast<double>(again ? narrow_.at().size() : of_.width);
     const auto most = static_cast<std::size_t>((again ? kNarrowerAgain : kNarrower) * now);
     if (at.empty() || at.size() > most) return;
-    const std::size_t more = std::max(narrow_.held(), Narrow::bytes(most));
+    const std::size_t more = std::max(narrow_.held(), Narrow::bytes(most, rows_.are_coded()));
     if (of_.kept.bytes() + at_once(limits) * more > limits.bytes) return;
-    narrow_.take(std::move(at), most, small_problem());
+    narrow_.take(std::move(at), most, rows_.are_coded(), small_problem(rows_.made()));
     moves_.clear();
   }
   // Steps of the variables that are not settled.
   PairSteps narrow_steps(std::int64_t some) {
-    const auto problem =
-        narrow_.problem(this, &BatchProblem::make_narrow, rows_.is_over(), relaxation_);
-    const auto done = pairs_and_span(problem, some);
+    PairSteps done;
+    if (rows_.are_coded()) {
+      const auto problem = narrow_.problem(this, &BatchProblem::make_narrow<std::uint8_t>,
+                                           rows_.is_over(), relaxation_, of_.kept.values());
+      done = pairs_and_span(code_.pairs.coded32, code_.span.coded, problem, some);
+    } else {
+      const auto problem =
+          narrow_.problem(this, &BatchProblem::make_narrow<float>, rows_.is_over(), relaxation_);
+      done = pairs_and_span(code_.pairs.made32, code_.span.made, problem, some);
+    }
     narrow_.give_back(of_.x.data(), of_.F.data(), relaxation_);
     return done;
   }
-  static const float* make_narrow(void* self, std::size_t k, std::size_t) {
+  template <typename Stored>
+  static const Stored* make_narrow(void* self, std::size_t k, std::size_t) {
     auto& own = *static_cast<BatchProblem*>(self);
     const auto& of = own.of_;
     const std::size_t p = own.narrow_.at()[k];
-    return own.narrow_.cut(k, of.group.size(), [&](std::size_t g) {
-      return Narrow::Part{own.rows_.part(p, g), of.group_begin[g], of.group_begin[g + 1]};
+    return own.narrow_.cut<Stored>(k, of.group.size(), [&](std::size_t g) {
+      const auto* const values = own.rows_.template part<Stored>(p, g);
+      return Narrow::Part<Stored>{values, of.group_begin[g], of.group_begin[g + 1]};
     });
   }
 
@@ -440,7 +458,8 @@ class BatchProblem {
   // rows for two variables, and steps in a span, which are few, for more that have moved. A few
   // there are always.
   std::int64_t within(const BatchLimits& limits) const {
-    const std::size_t row = of_.width * sizeof(float), used = bytes(limits);
+    const std::size_t each = rows_.are_coded() ? sizeof(std::uint8_t) : sizeof(float);
+    const std::size_t row = of_.width * each, used = bytes(limits);
     const std::size_t left = limits.bytes > used ? limits.bytes - used : 0;
     if (left / of_.width >= row) return chunk_;
     const auto some = static_cast<std::int64_t>(left / (2 * rows_.together() * row));

@@ -175,8 +175,9 @@ std::tuple<std::int64_t, bool> solve_batch(
                     mass,  c,         scores, squared, intercept, numbers, counts};
   asked.check(count);
   require(ends_at(strip, (strips.samples + widemargin::kStrip - 1) / widemargin::kStrip) &&
-          strips.data != nullptr && strips.indptr == nullptr && batch.n == strips.n &&
-          exact.count == batch.count && exact.n == batch.n && diagonal.size() == batch.count);
+          (strips.ones != nullptr ? batch.begin != nullptr : strips.data != nullptr) &&
+          strips.indptr == nullptr && batch.n == strips.n && exact.count == batch.count &&
+          exact.n == batch.n && diagonal.size() == batch.count);
   const widemargin::BatchSamples samples{form_of(form),  strips,
                                          batch,          {span(strip), span(count), span(rows)},
                                          span(diagonal), exact_rows(exact_form, exact, norms)};
@@ -387,6 +388,13 @@ void bind_batch(nb::module_& m) {
                       Matrix<const std::uint8_t>, widemargin::Csr>(m);
   m.attr("LONGEST") = widemargin::KeptScores::kLongest;
   m.attr("SUM_BLOCKS") = widemargin::kSumBlocks;
+  m.def(
+      "codes",
+      [](int simd) {
+        const auto code = widemargin::compiled(widemargin::simd_level(simd));
+        return code.kernels.ones_apart != nullptr ? widemargin::kCodes : 0;
+      },
+      "simd"_a = -1);
   m.attr("MANY_FREE") = widemargin::kManyFree;
   m.attr("MOST_FACED") = widemargin::ExactProblem::kMostFaced;
   m.attr("INSIDE") = widemargin::kInside;

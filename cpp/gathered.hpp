@@ -60,4 +60,27 @@ struct Packed {
   }
 };
 
+// Sparse rows of ones of all, as samples in strips.
+struct PackedOnes {
+  std::vector<std::uint8_t> ones;
+  std::vector<float> norms;
+
+  // So many rows; row k is row_of(k) of them.
+  template <class Row>
+  Strips<float> fill(const Batch<float>& all, std::size_t count, const Row& row_of) {
+    const std::size_t width = in_strips(count);
+    ones.assign(width * all.n, 0), norms.assign(width, 0.0f);
+    for (std::size_t s = 0; s < count; ++s) {
+      const std::size_t row = row_of(s);
+      std::uint8_t* const strip = ones.data() + s / kStrip * kStrip * all.n + s % kStrip;
+      norms[s] = all.norms[row];
+      for (auto p = all.begin[row]; p < all.end[row]; ++p)
+        strip[static_cast<std::size_t>(all.indices[p]) * kStrip] = 1;
+    }
+    Strips<float> packed{nullptr, norms.data(), nullptr, nullptr, width, all.n};
+    packed.ones = ones.data();
+    return packed;
+  }
+};
+
 }  // namespace widemargin

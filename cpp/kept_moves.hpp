@@ -21,8 +21,9 @@ class KeptMoves {
   // Pair steps like `Descent`, and at the end of each move one in the span of the latest: of those
   // before, too, if they are of the same variables. Others have another width, or come after
   // `clear`. F may have been made again: the first move begins there.
-  PairSteps descend(Descent<float, MadeRows> pairs, SpanStep span,
-                    const SmallProblem<float, MadeRows>& problem, double stop, std::int64_t most) {
+  template <template <typename> class Rows>
+  PairSteps descend(Descent<float, Rows> pairs, SpanStep<Rows> span,
+                    const SmallProblem<float, Rows>& problem, double stop, std::int64_t most) {
     PairSteps all{0, 0, std::numeric_limits<double>::infinity()};
     while (all.steps < most) {
       begin(problem);
@@ -42,7 +43,8 @@ class KeptMoves {
   // those without, not 0.85 (the same without --fits).
   static constexpr std::int64_t kSteps = 250;
 
-  void begin(const SmallProblem<float, MadeRows>& problem) {
+  template <template <typename> class Rows>
+  void begin(const SmallProblem<float, Rows>& problem) {
     const std::size_t width = problem.width;
     if (moves_.width != width) {
       x_.resize(Moves::kVectors * width), F_.resize(Moves::kVectors * width);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "all_values.hpp"
@@ -23,39 +25,43 @@ namespace widemargin {
 
 // Rows of K that are made together.
 constexpr std::size_t kTogether = 6;
+// The same of coded rows. (8 and 128: 1.01 and 1.03 times as long.)
+constexpr std::size_t kCodedTogether = 32;
 // Blocks of memory that are used again: touching new pages takes longer than to fill them. All but
 // small ones are taken some at once, and none is there before it is touched. The first of medium
 // ones are the C library's: few rows need no more. Others are in large pages where there are, and
 // `Spare` keeps them for the next fit; the library gives many megabytes back each time.
 constexpr std::size_t kSmall = 1 << 17, kLarge = 1 << 20, kBlocksAtOnce = 16;
 
+template <typename Stored>
 class Pool {
  public:
-  explicit Pool(std::size_t floats) : size_((floats + 15) / 16 * 16) {}
+  explicit Pool(std::size_t numbers) : size_((numbers + kLine - 1) / kLine * kLine) {}
 
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return bytes_; }
-  float* take() {
+  Stored* take() {
     const std::lock_guard guard(lock_);
-    bytes_ += size_ * sizeof(float);
+    bytes_ += size_ * sizeof(Stored);
     if (!free_.empty()) {
-      float* block = free_.back();
+      Stored* block = free_.back();
       free_.pop_back();
       return block;
     }
-    const std::size_t bytes = size_ * sizeof(float), some = bytes < kSmall ? 1 : kBlocksAtOnce;
+    const std::size_t bytes = size_ * sizeof(Stored), some = bytes < kSmall ? 1 : kBlocksAtOnce;
     const bool are_few = some == 1 || (bytes < kLarge && small_.empty());
-    auto* const first = static_cast<float*>(are_few ? small(some * bytes) : large(some * bytes));
+    auto* const first = static_cast<Stored*>(are_few ? small(some * bytes) : large(some * bytes));
     for (std::size_t k = some; k-- > 1;) free_.push_back(first + k * size_);
     return first;
   }
-  void give_back(const std::vector<float*>& blocks) {
+  void give_back(const std::vector<Stored*>& blocks) {
     const std::lock_guard guard(lock_);
     free_.insert(free_.end(), blocks.begin(), blocks.end());
-    bytes_ -= blocks.size() * size_ * sizeof(float);
+    bytes_ -= blocks.size() * size_ * sizeof(Stored);
   }
 
  private:
+  static constexpr std::size_t kLine = 64 / sizeof(Stored);
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
@@ -73,25 +79,26 @@ class Pool {
   std::mutex lock_;
   std::vector<std::unique_ptr<void, Free>> small_;
   std::vector<LargePages> large_;
-  std::vector<float*> free_;
+  std::vector<Stored*> free_;
   std::atomic<std::size_t> bytes_{0};  // in use
 };
 
 // Memory for parts of rows, given back all at once.
+template <typename Stored>
 class Arena {
  public:
   // At most as many as a block of the pool has.
-  float* take(std::size_t floats, Pool& pool) {
+  Stored* take(std::size_t numbers, Pool<Stored>& pool) {
     const std::lock_guard guard(lock_);
-    if (floats > left_) {
+    if (numbers > left_) {
       blocks_.push_back(pool.take());
       next_ = blocks_.back(), left_ = pool.size();
     }
-    float* out = next_;
-    next_ += floats, left_ -= floats;
+    Stored* out = next_;
+    next_ += numbers, left_ -= numbers;
     return out;
   }
-  void clear(Pool& pool) {
+  void clear(Pool<Stored>& pool) {
     if (blocks_.empty()) return;
     pool.give_back(blocks_);
     blocks_.clear();
@@ -100,9 +107,51 @@ class Arena {
 
  private:
   std::mutex lock_;
-  std::vector<float*> blocks_;
-  float* next_ = nullptr;
+  std::vector<Stored*> blocks_;
+  Stored* next_ = nullptr;
   std::size_t left_ = 0;
+};
+
+// Parts of rows by sample and group, of which threads take and keep some.
+template <typename Stored>
+class Parts {
+ public:
+  // `together` parts of the largest group have room in a block; a megabyte where there are many.
+  Parts(const Groups& groups, std::size_t together)
+      : groups_(groups.size()),
+        parts_(groups.rows.size() * groups_),
+        arenas_(groups_ * (groups_ + 1) / 2),
+        pool_(block_of(groups, together)) {}
+
+  const Stored** of_sample(std::size_t s) { return &parts_[s * groups_]; }
+  bool has(std::size_t s, std::size_t group) const {
+    return __atomic_load_n(&parts_[s * groups_ + group], __ATOMIC_RELAXED) != nullptr;
+  }
+  std::size_t bytes() const { return pool_.bytes(); }
+  // How many parts of so many numbers may be taken at once.
+  std::size_t at_once(std::size_t width) const { return pool_.size() / width; }
+  Stored* take(std::size_t pair, std::size_t numbers) { return arenas_[pair].take(numbers, pool_); }
+  void keep(const std::size_t* samples, std::size_t count, std::size_t group, const Stored* first,
+            std::size_t width) {
+    for (std::size_t r = 0; r < count; ++r)
+      __atomic_store_n(of_sample(samples[r]) + group, first + r * width, __ATOMIC_RELEASE);
+  }
+  void clear(std::size_t pair) { arenas_[pair].clear(pool_); }
+
+ private:
+  static std::size_t block_of(const Groups& groups, std::size_t together) {
+    constexpr std::size_t megabyte = (std::size_t{1} << 20) / sizeof(Stored);
+    std::size_t width = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      width = std::max(width, static_cast<std::size_t>(groups.strip[g + 1] - groups.strip[g]));
+    width *= kStrip;
+    return std::max(together * width, std::min(width * width / 4, megabyte));
+  }
+
+  std::size_t groups_;
+  std::vector<const Stored*> parts_;
+  std::vector<Arena<Stored>> arenas_;
+  Pool<Stored> pool_;
 };
 
 // The parts of rows of K that problems have made.
@@ -111,21 +160,28 @@ class KeptParts {
   KeptParts(const KernelTable& kernels, const BatchSamples& samples, const BatchProblems& problems)
       : run_(kernels.rows32),
         samples_(samples),
+        make_codes_(kernels.ones_apart),
         groups_(samples.groups.size()),
-        parts_(samples.groups.rows.size() * groups_),
+        rows_(samples.groups, kTogether),
+        codes_(samples.groups, kCodedTogether),
         first_(groups_ + 1),
-        arenas_(groups_ * (groups_ + 1) / 2),
-        users_(arenas_.size()),
-        pool_(block_of(samples.groups)) {
+        users_(groups_ * (groups_ + 1) / 2),
+        step_(make_codes_ != nullptr ? step_of_codes(samples) : 0) {
+    if (step_ > 0)
+      kernels.values_apart(samples.form.gamma, static_cast<float>(step_), values_.data(), kCodes);
     for (std::size_t g = 0; g < groups_; ++g)
       first_[g + 1] = first_[g] + static_cast<std::size_t>(samples.groups.count[g]);
     for (std::size_t t = 0; t < problems.size(); ++t)
       each_pair(problems, t, [&](std::size_t a, std::size_t b) { ++users_[pair(a, b)]; });
   }
 
-  const float** of_sample(std::size_t s) { return &parts_[s * groups_]; }
+  const float** of_sample(std::size_t s) { return rows_.of_sample(s); }
+  const std::uint8_t** codes_of_sample(std::size_t s) { return codes_.of_sample(s); }
+  // Whether rows may be coded, with these values.
+  bool are_coded() const { return step_ > 0; }
+  const float* values() const { return values_.data(); }
   std::size_t first(std::size_t group) const { return first_[group]; }
-  std::size_t bytes() const { return pool_.bytes(); }
+  std::size_t bytes() const { return rows_.bytes() + codes_.bytes(); }
   std::int64_t evaluations() const { return evaluations_; }
   void count(std::int64_t others) { evaluations_ += others; }
 
@@ -142,38 +198,53 @@ class KeptParts {
   }
 
   // How many parts of a group may be made at once.
-  std::size_t at_once(std::size_t group) const {
-    const auto strips = samples_.groups.strip[group + 1] - samples_.groups.strip[group];
-    return pool_.size() / (static_cast<std::size_t>(strips) * kStrip);
-  }
+  std::size_t at_once(std::size_t group) const { return rows_.at_once(width_of(group)); }
 
   // The parts `group` of so many samples, all of one group.
   void make(const std::size_t* samples, std::size_t count, std::size_t own, std::size_t group,
             Gathered<float>& rows) {
-    const std::size_t begin = static_cast<std::size_t>(samples_.groups.strip[group]);
-    const std::size_t strips = static_cast<std::size_t>(samples_.groups.strip[group + 1]) - begin;
-    const std::size_t width = strips * kStrip;
-    float* out = arenas_[pair(own, group)].take(count * width, pool_);
+    const auto begin = static_cast<std::size_t>(samples_.groups.strip[group]);
+    const std::size_t width = width_of(group);
+    float* out = rows_.take(pair(own, group), count * width);
     if (samples_.is_given())
       take_given(samples, count, group, width, out);
     else
       compute(samples, count, begin, width, out, rows);
-    for (std::size_t r = 0; r < count; ++r)
-      __atomic_store_n(of_sample(samples[r]) + group, out + r * width, __ATOMIC_RELEASE);
+    rows_.keep(samples, count, group, out, width);
     evaluations_ += static_cast<std::int64_t>(count * width);
+  }
+
+  // The coded parts `group` of a sample of a group, and of some after it that are not there.
+  void make_coded(std::size_t sample, std::size_t own, std::size_t group, Gathered<float>& rows) {
+    std::array<std::size_t, kCodedTogether> some;
+    std::array<std::int64_t, kCodedTogether> place;
+    std::size_t count = 0;
+    for (std::size_t s = sample; s < first_[own + 1] && count < some.size(); ++s)
+      if (!codes_.has(s, group))
+        some[count] = s, place[count] = static_cast<std::int64_t>(count), ++count;
+    const auto begin = static_cast<std::size_t>(samples_.groups.strip[group]);
+    const std::size_t width = width_of(group);
+    std::uint8_t* out = codes_.take(pair(own, group), count * width);
+    const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
+      return static_cast<std::size_t>(samples_.groups.rows[some[r]]);
+    });
+    make_codes_(samples_.strips.part(begin, width), batch, step_ == 2, place.data(), width, out);
+    evaluations_ += static_cast<std::int64_t>(count * width);
+    codes_.keep(some.data(), count, group, out, width);
   }
 
   // A problem has ended: what no other one will need is given back.
   void end(const BatchProblems& problems, std::size_t t) {
     each_pair(problems, t, [&](std::size_t a, std::size_t b) {
       const std::size_t k = pair(a, b);
-      if (--users_[k] == 0) arenas_[k].clear(pool_);
+      if (--users_[k] == 0) rows_.clear(k), codes_.clear(k);
     });
   }
   // A problem that has ended goes on, while no other one is at work.
   void begin_again(const BatchProblems& problems, std::size_t t) {
     const auto forget = [&](std::size_t own, std::size_t group) {
-      for (std::size_t s = first_[own]; s < first_[own + 1]; ++s) of_sample(s)[group] = nullptr;
+      for (std::size_t s = first_[own]; s < first_[own + 1]; ++s)
+        of_sample(s)[group] = nullptr, codes_of_sample(s)[group] = nullptr;
     };
     each_pair(problems, t, [&](std::size_t a, std::size_t b) {
       if (users_[pair(a, b)]++ == 0) forget(a, b), forget(b, a);
@@ -181,21 +252,21 @@ class KeptParts {
   }
 
  private:
+  // Of a part.
+  std::size_t width_of(std::size_t group) const {
+    const auto strips = samples_.groups.strip[group + 1] - samples_.groups.strip[group];
+    return static_cast<std::size_t>(strips) * kStrip;
+  }
+
   void compute(const std::size_t* samples, std::size_t count, std::size_t begin, std::size_t width,
                float* out, Gathered<float>& rows) {
-    const std::size_t n = samples_.strips.n;
-    const Strips<float> strip{samples_.strips.data + begin * kStrip * n,
-                              samples_.strips.norms + begin * kStrip,
-                              nullptr,
-                              nullptr,
-                              width,
-                              n};
+    const auto strips = samples_.strips.part(begin, width);
     const auto batch = rows.fill(samples_.batch, count, [&](std::size_t r) {
       return static_cast<std::size_t>(samples_.groups.rows[samples[r]]);
     });
     Target<float> target{out, nullptr, width, nullptr, nullptr, 0, 0};
     target.past_caches = false;
-    run_(samples_.form, strip, batch, target, 0, width / kStrip);
+    run_(samples_.form, strips, batch, target, 0, width / kStrip);
   }
 
   // Of given values; zero for what pads.
@@ -212,13 +283,17 @@ class KeptParts {
     }
   }
 
-  // Room for the parts of some rows of the largest group; a megabyte where there are many.
-  static std::size_t block_of(const Groups& groups) {
-    std::size_t width = 0;
-    for (std::size_t g = 0; g < groups.size(); ++g)
-      width = std::max(width, static_cast<std::size_t>(groups.strip[g + 1] - groups.strip[g]));
-    width *= kStrip;
-    return std::max(kTogether * width, std::min<std::size_t>(width * width / 4, 1 << 18));
+  // What squared distances are multiples of, where all are so near that rows can be coded: of
+  // samples of ones. Or 0.
+  static std::size_t step_of_codes(const BatchSamples& samples) {
+    if (samples.strips.ones == nullptr || samples.form.kind != KernelKind::rbf) return 0;
+    std::size_t most = 0, odd = 0;
+    for (std::size_t r = 0; r < samples.batch.count; ++r) {
+      const auto ones = static_cast<std::size_t>(samples.batch.norms[r]);
+      most = std::max(most, ones), odd += ones % 2;
+    }
+    const std::size_t step = odd == 0 || odd == samples.batch.count ? 2 : 1;
+    return 2 * most < step * kCodes ? step : 0;
   }
   static std::size_t pair(std::size_t a, std::size_t b) {
     return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b;
@@ -233,13 +308,15 @@ class KeptParts {
 
   KernelRows<float> run_;
   const BatchSamples& samples_;
+  OnesDistances make_codes_;
   std::size_t groups_;
-  std::vector<const float*> parts_;
+  Parts<float> rows_;
+  Parts<std::uint8_t> codes_;
   std::vector<std::size_t> first_;
-  std::vector<Arena> arenas_;
   std::vector<std::atomic<std::size_t>> users_;
+  std::size_t step_;  // of codes
+  std::array<float, kCodes> values_{};
   AllValues all_;
-  Pool pool_;
   std::atomic<std::int64_t> evaluations_{0};
 };
 

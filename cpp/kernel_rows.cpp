@@ -206,11 +206,64 @@ void add_rows(const Stored* data, const std::int64_t* place, std::size_t count, 
   }
 }
 
+// With the roundings of `add_together`.
+template <std::size_t together>
+inline void add_codes_together(const Picks<kCodes>& values, const std::uint8_t* const* rows,
+                               const double* weights, std::size_t begin, std::size_t end,
+                               double* sums) {
+  float w[together];
+  for (std::size_t r = 0; r < together; ++r) w[r] = static_cast<float>(weights[r]);
+  for (std::size_t s = begin; s < end; s += kLanes<float>) {
+    Vector<float> sum{};
+    for (std::size_t r = 0; r < together; ++r) sum += values(rows[r] + s) * w[r];
+    float some[kLanes<float>];
+    std::memcpy(some, &sum, sizeof(sum));
+#pragma omp simd
+    for (std::size_t k = 0; k < kLanes<float>; ++k) sums[s + k] += static_cast<double>(some[k]);
+  }
+}
+
+void add_codes(const float* values, const std::uint8_t* codes, const std::int64_t* place,
+               std::size_t count, const double* weights, std::size_t begin, std::size_t end,
+               double* sums) {
+  const Picks<kCodes> picks(values);
+  const std::uint8_t* rows[kTogether];
+  for (std::size_t first = begin; first < end; first += kTileSamples) {
+    const std::size_t last = end - first < kTileSamples ? end : first + kTileSamples;
+    std::size_t r = 0;
+    for (; r + kTogether <= count; r += kTogether) {
+      for (std::size_t i = 0; i < kTogether; ++i) rows[i] = codes + place[r + i];
+      add_codes_together<kTogether>(picks, rows, weights + r, first, last, sums);
+    }
+    for (; r < count; ++r) {
+      rows[0] = codes + place[r];
+      add_codes_together<1>(picks, rows, weights + r, first, last, sums);
+    }
+  }
+}
+
+// `count` is at most the width of a strip.
+void values_apart(double gamma, float step, float* values, std::size_t count) {
+  alignas(64) float distances[kStrip] = {}, line[kStrip] = {};
+  for (std::size_t d = 0; d < count; ++d) distances[d] = step * static_cast<float>(d);
+  const Function<float, KernelKind::rbf> f{static_cast<float>(gamma), 0.0f, 0};
+  apply(f, distances, 0.0f, kStrip, line);
+  for (std::size_t d = 0; d < count; ++d) values[d] = line[d];
+}
+
 }  // namespace
 
 KernelTable kernel_table() {
-  return {&kernel_rows<float>,      &kernel_rows<double>,  &add_rows<float>,      &add_rows<double>,
-          &add_rows<std::uint16_t>, &strip_squares<float>, &strip_squares<double>};
+  return {&kernel_rows<float>,
+          &kernel_rows<double>,
+          &add_rows<float>,
+          &add_rows<double>,
+          &add_rows<std::uint16_t>,
+          &strip_squares<float>,
+          &strip_squares<double>,
+          kPicks ? &distances_of_ones : nullptr,
+          &values_apart,
+          &add_codes};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

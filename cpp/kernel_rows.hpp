@@ -52,6 +52,17 @@ struct Strips {
   Real square = 0;                            // of the unit
   // Of rows that list their groups of levels that are not all zero: norms are |x|^2 then.
   bool by_groups = false;
+
+  // So many packed samples from a strip on, not of levels. Without `by_factors`, as sums would
+  // differ from those of values that are stored.
+  Strips part(std::size_t strip, std::size_t count) const {
+    Strips some{data, norms + strip * kStrip, nullptr, nullptr, count, n};
+    if (ones != nullptr)
+      some.ones = ones + strip * kStrip * n;
+    else
+      some.data += strip * kStrip * n;
+    return some;
+  }
 };
 
 // The rows that are computed: dense (count x n); sparse, row b from entry begin[b] to end[b] - 1;
@@ -115,6 +126,19 @@ using AddRows = void (*)(const Stored* rows, const std::int64_t* place, std::siz
 template <typename Real>
 using StripSquares = void (*)(const Real* strip, std::size_t n, Real* squares);
 
+// The squared distances of samples of ones from sparse rows of ones, up to 255 each, or half of
+// them: row b goes to out + place[b] * stride. And the values of rbf at the distances 0, step,
+// 2 step, ..., as `KernelRows` has them.
+using OnesDistances = void (*)(const Strips<float>& X, const Batch<float>& batch, bool halved,
+                               const std::int64_t* place, std::size_t stride, std::uint8_t* out);
+using ValuesApart = void (*)(double gamma, float step, float* values, std::size_t count);
+// The sums of `AddRows` over values that bytes choose, row r at codes + place[r].
+using AddCodes = void (*)(const float* values, const std::uint8_t* codes, const std::int64_t* place,
+                          std::size_t count, const double* weights, std::size_t begin,
+                          std::size_t end, double* sums);
+// How many values there are to choose from.
+constexpr std::size_t kCodes = 32;
+
 struct KernelTable {
   KernelRows<float> rows32;
   KernelRows<double> rows64;
@@ -123,6 +147,9 @@ struct KernelTable {
   AddRows<std::uint16_t> add16;
   StripSquares<float> squares32;
   StripSquares<double> squares64;
+  OnesDistances ones_apart;  // null: the instruction set is slow to choose values
+  ValuesApart values_apart;
+  AddCodes add_codes;
 
   template <typename Real>
   KernelRows<Real> rows() const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "large_pages.hpp"
@@ -15,8 +16,9 @@ namespace widemargin {
 class Narrow {
  public:
   // The part of a whole row from `begin` on.
+  template <typename Stored>
   struct Part {
-    const float* values;
+    const Stored* values;
     std::size_t begin, end;
   };
 
@@ -24,42 +26,96 @@ class Narrow {
   const std::vector<std::size_t>& at() const { return at_; }
   void turn_off() { at_.clear(); }
   std::size_t held() const { return rows_.bytes(); }
-  static std::size_t bytes(std::size_t variables) {
-    return variables * wide(variables) * sizeof(float);
+  static std::size_t bytes(std::size_t variables, bool coded) {
+    return variables * wide(variables) * (coded ? sizeof(std::uint8_t) : sizeof(float));
   }
 
   // Take the variables `at`, which rise, of a problem: of those that it has, if it is on; else with
-  // room for so many, which serves the next problem, too.
-  void take(std::vector<std::size_t> at, std::size_t most,
+  // room for so many, which serves the next problem, too. Their rows are `coded` or not: coded ones
+  // are cut from whole ones again, which takes no longer than from these.
+  void take(std::vector<std::size_t> at, std::size_t most, bool coded,
             const SmallProblem<float, MadeRows>& all) {
     const std::size_t q = at.size(), width = wide(q);
-    if (is_on()) {
+    if (is_on() && !coded) {
       keep(at, width);
     } else {
-      known_.assign(q, nullptr);
-      if (held() < bytes(q)) rows_ = LargePages(bytes(most));
+      cut_.forget(coded ? 0 : q), coded_.forget(coded ? q : 0);
+      if (held() < bytes(q, coded)) rows_ = LargePages(bytes(most, coded));
     }
     at_ = std::move(at);
     for (auto* vector : {&diagonal_, &ridge_, &F_}) vector->assign(width, 0.0f);
     for (auto* vector : {&lower_, &upper_, &x_}) vector->assign(width, 0.0);
     room_.resize(2 * width);
     ends_ = {0, width}, still_ = {0, 0, width};
-    parts_.resize(q), ways_.resize(q);
+    ways_.resize(q);
     for (std::size_t k = 0; k < q; ++k) {
       const std::size_t p = at_[k];
-      parts_[k] = &known_[k];
       diagonal_[k] = all.diagonal[p], ridge_[k] = all.ridge[p], F_[k] = all.F[p];
       lower_[k] = all.lower[p], upper_[k] = all.upper[p], x_[k] = all.x[p];
       ways_[k] = all.relaxation->ways[p];
     }
   }
 
-  // For `made32`; `maker` and `make` give whole rows of K, by their parts.
+  // For `made32` and `coded32`; `make` of the maker gives rows that `cut` has made.
   SmallProblem<float, MadeRows> problem(void* maker,
                                         const float* (*make)(void*, std::size_t, std::size_t),
                                         const bool& is_over, const Relaxation& before) {
+    return with<MadeRows>({parts(cut_, maker, make, is_over)}, before);
+  }
+  SmallProblem<float, CodedRows> problem(
+      void* maker, const std::uint8_t* (*make)(void*, std::size_t, std::size_t),
+      const bool& is_over, const Relaxation& before, const float* values) {
+    return with<CodedRows>({parts(coded_, maker, make, is_over), values}, before);
+  }
+
+  // Row k, of the parts of the whole row; part_of(g) says where it is.
+  template <typename Stored, class F>
+  const Stored* cut(std::size_t k, std::size_t parts, const F& part_of) {
+    Stored* const row = static_cast<Stored*>(rows_.get()) + k * ends_[1];
+    std::size_t s = 0;
+    for (std::size_t g = 0; g < parts; ++g) {
+      const Part<Stored> part = part_of(g);
+      for (; s < at_.size() && at_[s] < part.end; ++s) row[s] = part.values[at_[s] - part.begin];
+    }
+    std::fill(row + s, row + ends_[1], Stored(0));
+    if constexpr (sizeof(Stored) == 1)
+      coded_.known[k] = row;
+    else
+      cut_.known[k] = row;
+    return row;
+  }
+
+  void give_back(double* x, float* F, Relaxation& relaxation) const {
+    relaxation.factor = relaxation_.factor;
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      x[at_[k]] = x_[k], F[at_[k]] = F_[k];
+      relaxation.ways[at_[k]] = ways_[k];
+    }
+  }
+
+ private:
+  // The rows that there are, as steps ask for them.
+  template <typename Stored>
+  struct Known {
+    std::vector<const Stored*> known;
+    std::vector<const Stored* const*> parts;
+
+    void forget(std::size_t q) { known.assign(q, nullptr), point(); }
+    void point() {
+      parts.resize(known.size());
+      for (std::size_t k = 0; k < known.size(); ++k) parts[k] = &known[k];
+    }
+  };
+  template <typename Stored>
+  RowParts<Stored> parts(const Known<Stored>& rows, void* maker,
+                         const Stored* (*make)(void*, std::size_t, std::size_t),
+                         const bool& is_over) const {
+    return {rows.parts.data(), ends_.data(), &zero_, still_.data(), 1, maker, make, &is_over};
+  }
+  template <template <typename> class Rows>
+  SmallProblem<float, Rows> with(const Rows<float>& K, const Relaxation& before) {
     relaxation_ = {ways_.data(), before.factor};
-    return {{parts_.data(), ends_.data(), &zero_, still_.data(), 1, maker, make, &is_over},
+    return {K,
             at_.size(),
             ends_[1],
             diagonal_.data(),
@@ -75,28 +131,6 @@ class Narrow {
             &relaxation_};
   }
 
-  // Row k, of the parts of the whole row; part_of(g) says where it is.
-  template <class F>
-  const float* cut(std::size_t k, std::size_t parts, const F& part_of) {
-    float* const row = row_at(k, ends_[1]);
-    std::size_t s = 0;
-    for (std::size_t g = 0; g < parts; ++g) {
-      const Part part = part_of(g);
-      for (; s < at_.size() && at_[s] < part.end; ++s) row[s] = part.values[at_[s] - part.begin];
-    }
-    std::fill(row + s, row + ends_[1], 0.0f);
-    return known_[k] = row;
-  }
-
-  void give_back(double* x, float* F, Relaxation& relaxation) const {
-    relaxation.factor = relaxation_.factor;
-    for (std::size_t k = 0; k < at_.size(); ++k) {
-      x[at_[k]] = x_[k], F[at_[k]] = F_[k];
-      relaxation.ways[at_[k]] = ways_[k];
-    }
-  }
-
- private:
   // Rows that are known, cut to some of the variables, each before where it was.
   void keep(const std::vector<std::size_t>& at, std::size_t width) {
     std::vector<std::size_t> before(at.size());
@@ -105,14 +139,14 @@ class Narrow {
       before[k] = old;
     }
     for (std::size_t k = 0; k < at.size(); ++k) {
-      const float* from = known_[before[k]];
+      const float* from = cut_.known[before[k]];
       float* const row = row_at(k, width);
-      known_[k] = from != nullptr ? row : nullptr;
+      cut_.known[k] = from != nullptr ? row : nullptr;
       if (from == nullptr) continue;
       for (std::size_t s = 0; s < at.size(); ++s) row[s] = from[before[s]];
       std::fill(row + at.size(), row + width, 0.0f);
     }
-    known_.resize(at.size());
+    cut_.known.resize(at.size()), cut_.point();
   }
 
   float* row_at(std::size_t k, std::size_t width) const {
@@ -126,8 +160,8 @@ class Narrow {
   std::vector<signed char> ways_;
   Relaxation relaxation_{};
   LargePages rows_;
-  std::vector<const float*> known_;
-  std::vector<const float* const*> parts_;
+  Known<float> cut_;
+  Known<std::uint8_t> coded_;
 };
 
 }  // namespace widemargin

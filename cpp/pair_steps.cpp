@@ -437,6 +437,11 @@ PairSteps descend(const SmallProblem<Real, Rows>& problem, double stop, std::int
                            : steps.template pairs<2>(stop, most);
 }
 
+PairSteps descend_coded(const SmallProblem<float, CodedRows>& problem, double stop,
+                        std::int64_t most) {
+  return Steps<float, CodedRows, false>(problem).pairs<1>(stop, most);
+}
+
 constexpr std::size_t kSide = 64;  // of a tile
 
 // What rounded values of a tile are across its diagonal.
@@ -481,8 +486,9 @@ void round(const float* tile, std::size_t rows, std::size_t stride, std::int16_t
 }  // namespace
 
 PairTable pair_table() {
-  return {&descend<float, StoredRows>, &descend<double, StoredRows>, &descend<float, MadeRows>,
-          &descend<float, RoundedRows>, &round};
+  return {&descend<float, StoredRows>,       &descend<double, StoredRows>,
+          &descend<float, MadeRows>,         &descend<float, RoundedRows>,
+          kPicks ? &descend_coded : nullptr, &round};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

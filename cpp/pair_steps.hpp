@@ -26,14 +26,24 @@ constexpr float kRoundedSteps = 32767, kRoundedUnit = 1 / kRoundedSteps;
 // to begin[g + 1] - 1, a multiple of 16 of them, and is the part `id[g]` of the row parts[i]. Those
 // from still[3 g] to still[3 g + 1] - 1, and from still[3 g + 2] on, multiples of 16 too, have
 // bounds that leave no room: steps pass over them, and F is not kept current there.
-template <typename Real>
-struct MadeRows {
-  const Real* const* const* parts;
+template <typename Stored>
+struct RowParts {
+  const Stored* const* const* parts;
   const std::size_t *begin, *id, *still;
   std::size_t count;  // of parts
   void* maker;
-  const Real* (*make)(void* maker, std::size_t i, std::size_t g);
+  const Stored* (*make)(void* maker, std::size_t i, std::size_t g);
   const bool* is_over;  // whether steps are to end, as it was seen when rows were made
+};
+template <typename Real>
+struct MadeRows : RowParts<Real> {};
+
+// The same of a K of few different values: a byte for each value, its place among them. They take a
+// quarter of the memory, so that steps wait less: SVCCV on 5,000 rows of a9a takes 0.85 of the
+// time, with AVX2 0.92. (With 64 values 1.04 and 1.12 times as long.)
+template <typename Real>
+struct CodedRows : RowParts<std::uint8_t> {
+  const Real* values;
 };
 
 // How much further than to the least of the objective steps go: successive overrelaxation
@@ -100,6 +110,8 @@ struct PairTable {
   Descent<double> steps64;
   Descent<float, MadeRows> made32;
   Descent<float, RoundedRows> rounded32;
+  // With one sum and without kinks; null where `KernelTable` makes no distances of ones.
+  Descent<float, CodedRows> coded32;
   // A tile of K, up to 64 rows of 64 values from 0 to 1, as rounded rows; given `across`, also
   // those of the other side of the diagonal, where rows that are not there are zero.
   void (*round)(const float* tile, std::size_t rows, std::size_t stride, std::int16_t* out,

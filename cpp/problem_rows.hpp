@@ -45,22 +45,41 @@ class ProblemRows {
   // How many are made at once.
   std::size_t together() const { return together_; }
 
-  // For `made32`.
+  // From now on rows are coded.
+  void code() { is_coded_ = true; }
+  bool are_coded() const { return is_coded_; }
+
+  // For `made32` and `coded32`.
   MadeRows<float> made() {
-    return {of_.parts.data(),   of_.group_begin.data(),
-            of_.group.data(),   of_.still.data(),
-            of_.group.size(),   this,
-            &ProblemRows::make, &is_over_};
+    return {{of_.parts.data(), of_.group_begin.data(), of_.group.data(), of_.still.data(),
+             of_.group.size(), this, &ProblemRows::make<float>, &is_over_}};
+  }
+  CodedRows<float> coded() {
+    return {{of_.codes.data(), of_.group_begin.data(), of_.group.data(), of_.still.data(),
+             of_.group.size(), this, &ProblemRows::make<std::uint8_t>, &is_over_},
+            of_.kept.values()};
   }
 
-  // Part g of the row of position p.
-  const float* part(std::size_t p, std::size_t g) {
-    const float* known = __atomic_load_n(of_.parts[p] + of_.group[g], __ATOMIC_ACQUIRE);
-    return known != nullptr ? known : make_part(p, g);
+  // Part g of the row of position p, in float32 or coded.
+  template <typename Stored>
+  const Stored* part(std::size_t p, std::size_t g) {
+    const auto at = [&] {
+      if constexpr (sizeof(Stored) == 1)
+        return of_.codes[p] + of_.group[g];
+      else
+        return of_.parts[p] + of_.group[g];
+    }();
+    if (const Stored* known = __atomic_load_n(at, __ATOMIC_ACQUIRE); known != nullptr) return known;
+    if constexpr (sizeof(Stored) == 1)
+      make_codes(p, g);
+    else
+      make_part(p, g);
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
   }
 
   // All parts of some rows, some rows together. False: it was over before they were there.
   bool make_missing(const std::vector<std::size_t>& rows) {
+    if (is_coded_) return true;  // they are made when they are added: that takes no time
     const auto& begin = of_.group_begin;
     std::array<std::size_t, kTogether> some;
     for (std::size_t own = 0, r = 0; own < of_.group.size(); ++own) {
@@ -136,19 +155,32 @@ class ProblemRows {
 
   // Add the rows of some positions to f, one by one, so many times as `by` says.
   void add(const std::vector<std::size_t>& rows, const std::vector<double>& by, double* f) {
+    if (!is_coded_) return add_parts<float>(rows, by, f, kernels_.add32);
+    const auto add = [&](const std::uint8_t* base, const std::int64_t* place, std::size_t count,
+                         std::size_t, const double* weights, std::size_t begin, std::size_t end,
+                         double* sums) {
+      kernels_.add_codes(of_.kept.values(), base, place, count, weights, begin, end, sums);
+    };
+    add_parts<std::uint8_t>(rows, by, f, add);
+  }
+
+ private:
+  template <typename Stored, class Add>
+  void add_parts(const std::vector<std::size_t>& rows, const std::vector<double>& by, double* f,
+                 const Add& add) {
     constexpr std::size_t most = 64;
     for (std::size_t g = 0; g < of_.group.size(); ++g) {
       const std::size_t begin = of_.group_begin[g], end = of_.group_begin[g + 1];
-      const float* base = nullptr;
+      const Stored* base = nullptr;
       std::int64_t place[most];
       double weight[most];
       std::size_t count = 0;
       const auto flush = [&] {
-        kernels_.add32(base, place, count, 1, weight, 0, end - begin, f + begin);
+        add(base, place, count, 1, weight, 0, end - begin, f + begin);
         count = 0;
       };
       for (std::size_t k = 0; k < rows.size(); ++k) {
-        const float* values = part(rows[k], g);
+        const Stored* values = part<Stored>(rows[k], g);
         if (count == 0) base = values;
         place[count] = values - base, weight[count] = by[k];
         if (++count == most) flush();
@@ -157,15 +189,27 @@ class ProblemRows {
     }
   }
 
- private:
-  static const float* make(void* self, std::size_t p, std::size_t g) {
-    return static_cast<ProblemRows*>(self)->make_part(p, g);
+  template <typename Stored>
+  static const Stored* make(void* self, std::size_t p, std::size_t g) {
+    return static_cast<ProblemRows*>(self)->part<Stored>(p, g);
+  }
+
+  // The group of a position.
+  std::size_t group_of(std::size_t p) const {
+    std::size_t own = 0;
+    while (p >= of_.group_begin[own + 1]) ++own;
+    return own;
+  }
+
+  // Coded part g of row i, and of some after it.
+  void make_codes(std::size_t i, std::size_t g) {
+    const std::size_t own = group_of(i);
+    of_.kept.make_coded(sample_of(i, own), of_.group[own], of_.group[g], gathered_);
   }
 
   // Part g of row i; and of others of its group that are likely to move soon.
-  const float* make_part(std::size_t i, std::size_t g) {
-    std::size_t own = 0;
-    while (i >= of_.group_begin[own + 1]) ++own;
+  void make_part(std::size_t i, std::size_t g) {
+    const std::size_t own = group_of(i);
     std::array<std::size_t, kTogether> chosen{i};
     std::array<float, kTogether> merit{};
     std::size_t count = 1;
@@ -182,7 +226,6 @@ class ProblemRows {
     }
     for (std::size_t r = 0; r < count; ++r) chosen[r] = sample_of(chosen[r], own);
     make_parts(chosen.data(), count, own, g);
-    return __atomic_load_n(of_.parts[i] + id, __ATOMIC_ACQUIRE);
   }
 
   // The parts g of some samples; now and then a look whether it is over.
@@ -247,7 +290,7 @@ class ProblemRows {
   const Turn& turn_;
   const std::size_t together_;
   std::size_t work_ = 0;  // since the last look whether it is over
-  bool is_over_ = false;
+  bool is_over_ = false, is_coded_ = false;
   Gathered<float> gathered_;
 };
 

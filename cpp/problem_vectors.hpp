@@ -99,6 +99,7 @@ struct ProblemVectors {
   std::vector<float> diagonal, ridge, F, room, kink;
   std::vector<signed char> ways;  // see `Relaxation`
   std::vector<const float* const*> parts;
+  std::vector<const std::uint8_t* const*> codes;
   std::vector<std::pair<double, double>> breaks;
 };
 

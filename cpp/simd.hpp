@@ -76,7 +76,7 @@ struct Compiled {
   SimplexTable simplex;
   TwofoldTable twofold;
   FactorTable factor;
-  SpanStep span;
+  SpanTable span;
 };
 
 inline Compiled compiled(Simd level) {
@@ -84,16 +84,16 @@ inline Compiled compiled(Simd level) {
     case Simd::baseline:
       return {baseline::row_steps(),     baseline::dense_table(),     baseline::kernel_table(),
               baseline::pair_table(),    baseline::objective_table(), baseline::simplex_table(),
-              baseline::twofold_table(), baseline::factor_table(),    baseline::span_step()};
+              baseline::twofold_table(), baseline::factor_table(),    baseline::span_table()};
 #ifdef WIDEMARGIN_X86_SIMD
     case Simd::avx2:
       return {avx2::row_steps(),     avx2::dense_table(),     avx2::kernel_table(),
               avx2::pair_table(),    avx2::objective_table(), avx2::simplex_table(),
-              avx2::twofold_table(), avx2::factor_table(),    avx2::span_step()};
+              avx2::twofold_table(), avx2::factor_table(),    avx2::span_table()};
     case Simd::avx512:
       return {avx512::row_steps(),     avx512::dense_table(),     avx512::kernel_table(),
               avx512::pair_table(),    avx512::objective_table(), avx512::simplex_table(),
-              avx512::twofold_table(), avx512::factor_table(),    avx512::span_step()};
+              avx512::twofold_table(), avx512::factor_table(),    avx512::span_table()};
 #endif
     default:
       throw std::invalid_argument("this build has no code for that instruction set");

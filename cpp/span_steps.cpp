@@ -41,11 +41,12 @@ inline double product(const double* a, const float* b, std::size_t n) {
   return sum_of(even + odd);
 }
 
+template <template <typename> class Rows>
 class InSpan {
   static constexpr std::size_t kMost = Moves::kMost;
 
  public:
-  InSpan(const SmallProblem<float, MadeRows>& problem, Moves& moves)
+  InSpan(const SmallProblem<float, Rows>& problem, Moves& moves)
       : p_(problem),
         moves_(moves),
         n_(moves.width),
@@ -182,7 +183,7 @@ class InSpan {
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t) {
       for (std::size_t j = s; j < end; ++j) {
         if (!(low_[j] < to[j] && to[j] < high_[j]) || group(j) != group(i)) continue;
-        const float apart = p_.diagonal[j] - 2 * a[j - s];
+        const float apart = p_.diagonal[j] - 2 * one(a, j - s);
         if (best < n_ && !(apart < least)) continue;
         if (low_[j] <= to[j] + by && to[j] + by <= high_[j]) best = j, least = apart;
       }
@@ -199,7 +200,7 @@ class InSpan {
     const float step = static_cast<float>(by);
     with_parts(p_.K, i, i, [&](auto a, auto, std::size_t s, std::size_t end, std::size_t) {
       for (; s < end; s += kLanes<float>, a += kLanes<float>)
-        store(F + s, load(F + s) + (load(a) + p_.shift) * step);
+        store(F + s, load(F + s) + (in_units(a) + p_.shift) * step);
     });
     F[i] += p_.ridge[i] * step;
   }
@@ -217,7 +218,7 @@ class InSpan {
   double* x_of(std::size_t move) const { return moves_.x + move * n_; }
   float* F_of(std::size_t move) const { return moves_.F + move * n_; }
 
-  const SmallProblem<float, MadeRows>& p_;
+  const SmallProblem<float, Rows>& p_;
   Moves& moves_;
   const std::size_t n_;
   const double *low_, *high_;
@@ -225,12 +226,13 @@ class InSpan {
   double by_[kMost];
 };
 
-void step(const SmallProblem<float, MadeRows>& problem, Moves& moves) {
-  InSpan(problem, moves).run();
+template <template <typename> class Rows>
+void step(const SmallProblem<float, Rows>& problem, Moves& moves) {
+  InSpan<Rows>(problem, moves).run();
 }
 
 }  // namespace
 
-SpanStep span_step() { return &step; }
+SpanTable span_table() { return {&step<MadeRows>, &step<CodedRows>}; }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

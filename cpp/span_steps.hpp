@@ -28,16 +28,22 @@ struct Moves {
 // began as one more of them (Narkiss, Zibulevsky 2005). Variables that would leave their bounds
 // stay there, and free ones take what keeps the sums. Where too many would leave, or the objective
 // is not lower, it goes half of the way, or less.
-using SpanStep = void (*)(const SmallProblem<float, MadeRows>& problem, Moves& moves);
+template <template <typename> class Rows>
+using SpanStep = void (*)(const SmallProblem<float, Rows>& problem, Moves& moves);
+
+struct SpanTable {
+  SpanStep<MadeRows> made;
+  SpanStep<CodedRows> coded;
+};
 
 namespace baseline {
-SpanStep span_step();
+SpanTable span_table();
 }
 namespace avx2 {
-SpanStep span_step();
+SpanTable span_table();
 }
 namespace avx512 {
-SpanStep span_step();
+SpanTable span_table();
 }
 
 }  // namespace widemargin

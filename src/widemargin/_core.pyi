@@ -143,6 +143,9 @@ def lent_bytes() -> int: ...
 KERNEL_STRIP: int
 LONGEST: float
 SUM_BLOCKS: int
+
+def codes(simd: int = -1) -> int: ...
+
 KERNEL_GROUP: int
 KERNEL_CHUNK: int
 MANY_FREE: int

@@ -20,6 +20,7 @@ from widemargin.estimators.batch_problems import (
 )
 from widemargin.estimators.training import Training
 from widemargin.kernels.definite import sample
+from widemargin.kernels.grouped import may_be_coded
 from widemargin.kernels.table import KERNELS
 from widemargin.kernels.wide_rows import may_suit
 from widemargin.solution import Status
@@ -129,6 +130,10 @@ MOST_PACKED = 4_000_000
 # columns without zeros 0.7 and 0.9 times (`benchmarks/core/batch_limit.py`, two
 # threads).
 LEAST_ALONE, MOST_DENSE = 1_000, 1_500_000
+# One problem of rows of ones whose kernel values are bytes: 5,000 rows of a9a take 0.66
+# to 0.85 of the time of working sets with C of 0.1 to 100, 6,500 0.73 to 0.98, 8,000
+# 0.91 to 1.24 (`benchmarks/core/batch_limit.py`).
+MOST_CODED = 6_000
 
 
 def batched(training: Training, copies: int = 1, may_curve: bool = False) -> list[int]:
@@ -434,6 +439,9 @@ def _most_alone(training: Training) -> int:
         return MOST_ROWS
     named = kernel is not None and kernel.is_named
     other = recipe.q is not None or recipe.nu is not None or not named
+    few = training.rows.shape[0] <= MOST_CODED and form(training)[1] == "free"
+    if few and not other and may_be_coded(X, kernel):  # type: ignore[arg-type]
+        return MOST_CODED
     if other or not isinstance(X, np.ndarray) or may_suit(X, kernel):  # type: ignore[arg-type]
         return MOST_ROWS_ALONE
     return min(MOST_ROWS_ALONE, max(LEAST_ALONE, MOST_DENSE // int(X.shape[1])))

@@ -72,6 +72,20 @@ IN_BLOCKS, IN_PARTS, SHARED = 1.0 / _core.SUM_BLOCKS, 0.25, 1.0
 EXACT_MORE = 2.0 * STRIP
 
 
+def may_be_coded(X: Any, kernel: Kernel) -> bool:
+    """Whether a byte stands for each kernel value: of rows of ones that are near.
+
+    So near that their squared distances, or half of them where all are even, are below
+    the number of values that the core chooses from (`KeptParts` in
+    `cpp/kept_parts.hpp`): 0 with an instruction set that is slow to choose.
+    """
+    if kernel.name != "rbf" or not (sparse.issparse(X) and linalg.holds_ones(X)):
+        return False
+    ones = np.diff(X.indptr)
+    step = 2 if len(np.unique(ones % 2)) == 1 else 1
+    return bool(2 * ones.max() < step * _core.codes())
+
+
 class Grouped(ABC):
     """Rows by groups, over which the core solves problems.
 
@@ -354,7 +368,6 @@ class GroupedSamples(Grouped):
         self._X, self.kernel, self.cost = X, kernel, float(X.shape[1])
         wide = max(WIDE, MOST_BYTES // (4 * X.shape[0]))
         self._layout = Layout(kernel.form, X, np.float32, SPARSE_MODEL, wide)
-        self._layout.is_ones = False  # its engine reads packed numbers
         self.diagonal = kernel.diag(X)
         rough = is_rough(self._layout, kernel, X, self.diagonal)
         self.is_fit_exactly = not self._layout.stays_sparse
@@ -375,10 +388,12 @@ class GroupedSamples(Grouped):
     def packed_bytes(self) -> int:
         """Bytes of packed rows: by groups and one by one in float32, and in float64.
 
-        Of rows that batches have sparse: by groups, and in float64 for certificates.
+        Of rows that batches have sparse: by groups, where ones take a byte, and in
+        float64 for certificates.
         """
         m, n = self._X.shape
-        return int((12 if self._layout.is_sparse else 16) * m * n)
+        each = 9 if self._layout.is_ones else 12 if self._layout.is_sparse else 16
+        return int(each * m * n)
 
     def pack(self) -> None:
         """Pack the rows in both precisions, part by part."""
