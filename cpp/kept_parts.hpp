@@ -116,10 +116,11 @@ class Arena {
 template <typename Stored>
 class Parts {
  public:
-  // `together` parts of the largest group have room in a block; a megabyte where there are many.
-  Parts(const Groups& groups, std::size_t together)
+  // Of so many samples. `together` parts of the largest group have room in a block; a megabyte
+  // where there are many.
+  Parts(const Groups& groups, std::size_t samples, std::size_t together)
       : groups_(groups.size()),
-        parts_(groups.rows.size() * groups_),
+        parts_(samples * groups_),
         arenas_(groups_ * (groups_ + 1) / 2),
         pool_(block_of(groups, together)) {}
 
@@ -162,12 +163,12 @@ class KeptParts {
         samples_(samples),
         make_codes_(kernels.ones_apart),
         groups_(samples.groups.size()),
-        rows_(samples.groups, kTogether),
-        codes_(samples.groups, kCodedTogether),
+        step_(make_codes_ != nullptr ? step_of_codes(samples) : 0),
+        rows_(samples.groups, samples.groups.rows.size(), kTogether),
+        codes_(samples.groups, are_coded() ? samples.groups.rows.size() : 0, kCodedTogether),
         first_(groups_ + 1),
-        users_(groups_ * (groups_ + 1) / 2),
-        step_(make_codes_ != nullptr ? step_of_codes(samples) : 0) {
-    if (step_ > 0)
+        users_(groups_ * (groups_ + 1) / 2) {
+    if (are_coded())
       kernels.values_apart(samples.form.gamma, static_cast<float>(step_), values_.data(), kCodes);
     for (std::size_t g = 0; g < groups_; ++g)
       first_[g + 1] = first_[g] + static_cast<std::size_t>(samples.groups.count[g]);
@@ -243,8 +244,10 @@ class KeptParts {
   // A problem that has ended goes on, while no other one is at work.
   void begin_again(const BatchProblems& problems, std::size_t t) {
     const auto forget = [&](std::size_t own, std::size_t group) {
-      for (std::size_t s = first_[own]; s < first_[own + 1]; ++s)
-        of_sample(s)[group] = nullptr, codes_of_sample(s)[group] = nullptr;
+      for (std::size_t s = first_[own]; s < first_[own + 1]; ++s) {
+        of_sample(s)[group] = nullptr;
+        if (are_coded()) codes_of_sample(s)[group] = nullptr;
+      }
     };
     each_pair(problems, t, [&](std::size_t a, std::size_t b) {
       if (users_[pair(a, b)]++ == 0) forget(a, b), forget(b, a);
@@ -310,11 +313,11 @@ class KeptParts {
   const BatchSamples& samples_;
   OnesDistances make_codes_;
   std::size_t groups_;
+  std::size_t step_;  // of codes; 0: there are none
   Parts<float> rows_;
   Parts<std::uint8_t> codes_;
   std::vector<std::size_t> first_;
   std::vector<std::atomic<std::size_t>> users_;
-  std::size_t step_;  // of codes
   std::array<float, kCodes> values_{};
   AllValues all_;
   std::atomic<std::int64_t> evaluations_{0};

@@ -139,7 +139,8 @@ struct ProblemData : ProblemVectors, ProblemNumbers {
     const std::size_t size = group_begin.back();
     for (auto* vector : {&lower, &upper, &x, &y, &q, &C, &target, &near}) vector->assign(size, 0.0);
     for (auto* vector : {&diagonal, &ridge, &F}) vector->assign(size, 0.0f);
-    rows.assign(size, 0), parts.assign(size, nullptr), codes.assign(size, nullptr);
+    rows.assign(size, 0), parts.assign(size, nullptr);
+    codes.assign(kept.are_coded() ? size : 0, nullptr);
     room.assign((sums > 1 ? 4 : 2) * size, 0.0f);
     is_flat = true;
     each_group([&](std::size_t p, std::size_t i, std::size_t s, std::size_t count) {
@@ -151,7 +152,7 @@ struct ProblemData : ProblemVectors, ProblemNumbers {
         is_flat = is_flat && own == samples.diagonal[static_cast<std::size_t>(rows[0])];
         diagonal[p + k] = static_cast<float>(own + shift);
         parts[p + k] = kept.of_sample(s + k);
-        codes[p + k] = kept.codes_of_sample(s + k);
+        if (kept.are_coded()) codes[p + k] = kept.codes_of_sample(s + k);
       }
     });
     for (std::size_t p = 0; p < size; ++p) target[p] = y[p] * q[p];
