@@ -40,10 +40,22 @@ bool are_below(const Index& index, std::size_t count) {
       span(index), [count](auto i) { return 0 <= i && static_cast<std::size_t>(i) < count; });
 }
 
+// Whether rows are sparse, of ones alone, and their products are enough for the kernel.
+bool are_ones(const widemargin::KernelForm& form, const widemargin::Batch<double>& rows) {
+  if (rows.begin == nullptr || widemargin::row_term(form.kind) != widemargin::Term::product)
+    return false;
+  for (std::size_t r = 0; r < rows.count; ++r)
+    for (auto p = rows.begin[r]; p < rows.end[r]; ++p)
+      if (rows.data[p] != 1) return false;
+  return true;
+}
+
 widemargin::ExactRows exact_rows(const Form& form, const widemargin::Batch<double>& batch,
                                  const Array<const double>& norms) {
   require(norms.size() == batch.count);
-  return {form_of(form), batch, span(norms)};
+  auto rows = batch;
+  rows.is_ones = are_ones(form_of(form), batch);
+  return {form_of(form), rows, span(norms)};
 }
 
 // The problems that Python asks for, and where their answers go.

@@ -35,28 +35,40 @@ struct Gathered {
   }
 };
 
-// Rows of all, as samples in strips.
+// Rows of all, as samples in strips: those of ones in bytes.
 struct Packed {
   std::vector<double> data, norms;
+  std::vector<std::uint8_t> ones;
 
   void fill(const Batch<double>& batch, std::span<const double> all_norms,
             std::span<const std::int64_t> index) {
     const std::size_t width = in_strips(index.size()), n = batch.n;
-    data.assign(width * n, 0.0);
+    if (batch.is_ones)
+      ones.assign(width * n, 0);
+    else
+      data.assign(width * n, 0.0);
     norms.assign(width, 0.0);
     for (std::size_t s = 0; s < index.size(); ++s) {
       const auto row = static_cast<std::size_t>(index[s]);
-      double* strip = data.data() + s / kStrip * kStrip * n + s % kStrip;
+      const std::size_t begin = s / kStrip * kStrip * n + s % kStrip;
       norms[s] = all_norms[row];
-      if (batch.begin == nullptr)
-        for (std::size_t j = 0; j < n; ++j) strip[j * kStrip] = batch.data[row * n + j];
-      else
-        for (auto p = batch.begin[row]; p < batch.end[row]; ++p)
-          strip[static_cast<std::size_t>(batch.indices[p]) * kStrip] += batch.data[p];
+      if (batch.begin == nullptr) {
+        for (std::size_t j = 0; j < n; ++j) data[begin + j * kStrip] = batch.data[row * n + j];
+        continue;
+      }
+      for (auto p = batch.begin[row]; p < batch.end[row]; ++p) {
+        const auto at = begin + static_cast<std::size_t>(batch.indices[p]) * kStrip;
+        if (batch.is_ones)
+          ones[at] = 1;
+        else
+          data[at] += batch.data[p];
+      }
     }
   }
   Strips<double> strips(std::size_t samples, std::size_t n) const {
-    return {data.data(), norms.data(), nullptr, nullptr, samples, n};
+    Strips<double> packed{data.data(), norms.data(), nullptr, nullptr, samples, n};
+    if (!ones.empty()) packed.ones = ones.data();
+    return packed;
   }
 };
 

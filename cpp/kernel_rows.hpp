@@ -81,6 +81,7 @@ struct Batch {
   // `begin` and `indices` say which groups of kLevelsTogether are not all zero, not less 128.
   const std::int8_t* levels = nullptr;
   const std::int32_t* level_norms = nullptr;
+  bool is_ones = false;  // sparse, and all entries are 1: `Packed` samples of them are in bytes
 };
 
 // Rows that are kept may have values of 16 bits: whole numbers of steps of 1 / kSteps, which are

@@ -154,6 +154,25 @@ def test_no_score_adds_up_all_terms_one_after_the_other(given):
     assert (errors < in_turn).all()
 
 
+@pytest.mark.parametrize("name", ["rbf", "poly", "sigmoid"])
+def test_scores_of_ones_have_the_bits_of_other_entries(name):
+    rng = np.random.default_rng(2)
+    X = sparse.csr_array((rng.random((150, 40)) < 0.2).astype(float))
+    rows, starts = np.arange(150), np.array([0, 100])
+    c, table = coefficients(150), rng.normal(size=(150, 2, 3))
+    groups, wanted = (rng.permutation(150), np.array([70, 150])), np.full(150, 3)
+    found = []
+    for factor in (1.0, 2.0):  # which is exact, as is a quarter of gamma
+        kernel = Kernel(name, gamma=0.5 / factor**2, coef0=0.25)
+        samples = GroupedSamples(factor * X, np.arange(150) % 3, kernel)
+        assert samples._layout.is_ones == (factor == 1.0)
+        scores = exact(samples, rows, c, starts)
+        found.append((scores, samples.by_group(table, groups, (rows, wanted), 1)))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.any()
+
+
 @pytest.mark.parametrize("stored", [np.asarray, sparse.csr_array])
 def test_problems_over_the_same_samples_share_kernel_values(stored):
     X, group = data("rbf")
