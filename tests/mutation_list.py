@@ -29,6 +29,7 @@ MANY = ("tests/problems/test_many.py",)
 MANY_DRAWN = ("tests/certificates/test_campaign.py",)
 FAMILY = ("tests/solvers/kernel/test_batch_family.py",)
 BATCH = ("tests/solvers/kernel/test_batch.py",)
+CODED = ("tests/solvers/kernel/test_coded_rows.py",)
 TINY = ("tests/solvers/kernel/test_tiny_problems.py",)
 NEWTON_TWICE = ("tests/solvers/linear/test_newton_batch_regression.py",)
 NEWTON = (
@@ -962,6 +963,34 @@ MUTATIONS = [
         "grouped.py",
         "1.0 / _core.SUM_BLOCKS, 0.25, 1.0",
         "1.0 / _core.SUM_BLOCKS, 0.0, 1.0",
+        ("tests/kernels/test_grouped.py",),
+    ),
+    Mutation(
+        "coded rows: distances that the table does not hold",
+        "kept_parts.hpp",
+        "2 * most < step * kCodes",
+        "2 * most <= step * kCodes",
+        CODED,
+    ),
+    Mutation(
+        "coded rows: halves of odd distances",
+        "kept_parts.hpp",
+        "odd == 0 || odd == samples.batch.count ? 2 : 1",
+        "2",
+        CODED,
+    ),
+    Mutation(
+        "coded rows: sums of some rows together",
+        "kernel_rows.cpp",
+        "sum += values(rows[r] + s) * w[r];",
+        "sum += values(rows[0] + s) * w[r];",
+        CODED,
+    ),
+    Mutation(
+        "one-hot rows: entries of exact scores",
+        "gathered.hpp",
+        "          ones[at] = 1;",
+        "          ones[at] = 2;",
         ("tests/kernels/test_grouped.py",),
     ),
     Mutation(
