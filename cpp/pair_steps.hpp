@@ -39,8 +39,8 @@ template <typename Real>
 struct MadeRows : RowParts<Real> {};
 
 // The same of a K of few different values: a byte for each value, its place among them. They take a
-// quarter of the memory, so that steps wait less: SVCCV on 5,000 rows of a9a takes 0.85 of the
-// time, with AVX2 0.92. (With 64 values 1.04 and 1.12 times as long.)
+// quarter of the memory, so that steps wait less: SVCCV on 5,000 rows of a9a takes 0.65 of the
+// time, with AVX2 0.9. (With 64 values 1.04 and 1.12 times as long.)
 template <typename Real>
 struct CodedRows : RowParts<std::uint8_t> {
   const Real* values;
