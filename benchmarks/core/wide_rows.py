@@ -43,7 +43,8 @@ FORMS = (
     ("SVR", {"kernel": "rbf"}),
 )
 LIMITS = "widemargin.kernels.wide_rows.MOST_ROWS"
-SEARCH = "widemargin.estimators.linear_svc_cv"
+SEARCH = "widemargin.estimators.linear_folds.MOST_OFF"
+POINTS = "widemargin.estimators.linear_svc_cv.LEAST_POINTS"
 
 
 def data(m, n):
@@ -92,8 +93,7 @@ def searches(rounds):
         for _ in range(rounds):
             turn = []
             for most, least in ((np.inf, 0), (-1.0, 0)):
-                limits = {"MOST_OFF": most, "LEAST_POINTS": least}
-                with mock.patch.multiple(SEARCH, **limits):
+                with mock.patch(SEARCH, most), mock.patch(POINTS, least):
                     begin = time.perf_counter()
                     search.fit(X, y)
                     turn.append(1e3 * (time.perf_counter() - begin))

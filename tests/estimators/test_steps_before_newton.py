@@ -268,3 +268,40 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     ended = [training[0][k].status for k in range(5)]
     assert ended[3] is Status.INTERRUPTED
     assert ended.count(Status.STALLED) == 4
+
+
+def near(m, n):
+    """Three classes that overlap, of m rows a pair."""
+    X, y = rows(3 * m // 2, n, classes=3)
+    y[::5] = (y[::5] + 1) % 3
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "steps"),
+    [
+        (200, 10, 40**2 // 4 + 375_000 // 450),
+        (400, 60, 90**2 // 4 + 375_000 // 650),
+        (400, 90, None),  # a fifth as many columns as rows: as many as they take
+        (90, 10, None),  # few rows
+    ],
+)
+def test_pairs_have_as_many_steps_as_newton_takes_time(m, n, steps, asked, monkeypatch):
+    X, y = near(m, n)
+    pairs, solve = [], batch._solve_pair
+
+    def by_newton(training, k, few):
+        pairs.append(k)
+        return solve(training, k, few)
+
+    monkeypatch.setattr(batch, "_solve_pair", by_newton)
+    fit = SVC(kernel="linear", C=100.0).fit(X, y)
+    ((_, found),) = asked
+    assert found == steps or abs(found - steps) <= 20  # classes are not quite even
+    assert pairs == ([0, 1, 2] if steps else [])
+    assert fit.status_ == "solved"
+    monkeypatch.setattr(batch, "steps_of_pairs", lambda training: None)
+    whole = SVC(kernel="linear", C=100.0).fit(X, y)
+    for one, other in zip(fit.solutions_, whole.solutions_, strict=True):
+        value = one.certificate.primal
+        assert abs(value - other.certificate.primal) <= 2e-4 * value

@@ -84,10 +84,21 @@ def test_parts_of_rows_make_the_same_values(name, monkeypatch):
 
 
 def test_rows_that_do_not_suit():
-    X, kernel = data()[0], KERNELS["rbf"]
+    X, kernel, linear = data()[0], KERNELS["rbf"], KERNELS["linear"]
     assert layout_of(X, kernel) is not None
-    assert layout_of(X[:, :599], kernel) is None  # few columns
-    assert layout_of(np.repeat(X, 8, axis=0), kernel) is None  # more rows
+    assert layout_of(X, linear) is not None
+    assert layout_of(X[:, :599], linear) is None  # few columns
+    assert layout_of(X[:, :599], kernel) is not None  # these take longer one by one
+    assert layout_of(X[:, :199], kernel) is None
+    for few in (kernel, linear):  # where many problems share them
+        assert layout_of(X[:, :128], few, is_shared=True) is not None
+        assert layout_of(X[:, :127], few, is_shared=True) is None
+    some = X[:, :210]
+    for times, alone, shared in ((3, True, True), (8, False, True), (19, False, False)):
+        many = np.repeat(some, times, axis=0)  # up to three for a column, or eight
+        assert (layout_of(many, kernel) is not None) == alone
+        assert (layout_of(many, kernel, is_shared=True) is not None) == shared
+        assert layout_of(many, linear) is None
     assert layout_of(X * (X > 2.0), kernel) is None  # mostly zeros
     assert layout_of(X, NAMED["laplacian"]) is None
     assert layout_of(X, Kernel("sigmoid", gamma=1e-3)) is None

@@ -26,6 +26,7 @@ from widemargin.estimators.engine_choice import (
     small_enough,
     steps_before_newton,
     steps_before_others,
+    steps_of_pairs,
     suits_descent,
     suits_gradients,
     suits_newton,
@@ -151,7 +152,8 @@ def solve_linear_pairs(training: Training) -> Found:
     few = [k for k, m in enumerate(sizes) if m in suit]
     try:
         if few and is_allowed(training):
-            products = solve_by_products(training, few)
+            before = steps_of_pairs(training)
+            products = solve_by_products(training, few, before and before[:3])
             if isinstance(products, Solutions) and products.columns.are_solved:
                 return products
             found = numbered(products)

@@ -101,6 +101,13 @@ FACED_WORK = 0.8
 # time of Newton's method, where classes overlap 0.6 to 2.6: 0.72 in the mean (the same,
 # --pairs).
 FEWER_SHARE, FEWER_STEPS, FEWER_MOVED = 0.1, 3, 0.14
+# Pairs of classes with more than FEW_PAIRED rows, and fewer columns than FACED_SHARE of
+# these, have as many pair steps on products as Newton's method takes time for the
+# columns: (n + AS_COLUMNS)^2 / AS_NEWTON, and STEPS_ALONE / (m + AS_ROWS) for what a
+# problem alone takes beside. Ten classes of 250 rows x 20 columns that overlap, C =
+# 100: 0.05 s, not 0.24 (`benchmarks/core/linear_folds.py --fits`).
+FEW_PAIRED, AS_COLUMNS, AS_NEWTON = 100, 30, 4
+STEPS_ALONE, AS_ROWS = 375_000, 250
 # Classifiers with the squared hinge, so many columns and rows begin with Newton's
 # steps. Most end soon. Those in which fewer rows than columns have a loss by then take
 # 20 to 190 of them: they go on with so many pair steps a row on products, which take
@@ -227,6 +234,24 @@ def _has_many_columns(training: Training, m: int, share: float = FACED_SHARE) ->
 def _faced(m: int, n: int) -> Before:
     """Twice the steps after which the core takes up Newton's (`is_for_float64`)."""
     return Before(2 * (30 * m + n**3 // (5 * m)), FACED_WORK)
+
+
+def steps_of_pairs(training: Training) -> Before | None:
+    """Steps on products of small pairs of classes before Newton's method, if any.
+
+    None: as many as they take.
+    """
+    m, n = int(training.sizes.max()), training.rows.shape[1]
+    if not (form(training)[0].is_bounded and suits_newton(training, m)):
+        return None
+    if n >= FACED_SHARE * m or m <= FEW_PAIRED:
+        return None
+    return Before(steps_as_newton(n) + STEPS_ALONE // (m + AS_ROWS))
+
+
+def steps_as_newton(n: int) -> int:
+    """Pair steps on products that take as long as Newton's method on n columns."""
+    return (n + AS_COLUMNS) ** 2 // AS_NEWTON
 
 
 def suits_descent(training: Training) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from widemargin.estimators import labels
 from widemargin.estimators.folds import Folds, Index
+from widemargin.estimators.linear_folds import LinearFolds
 from widemargin.estimators.points import Judge, Points, keep
 from widemargin.estimators.selected_classifier import HeldOut
 from widemargin.estimators.training import Vector
@@ -19,12 +20,12 @@ from widemargin.models.votes import by_class
 def judge_folds(
     points: Points,
     judge: Judge,
-    found: Folds,
+    found: Folds | LinearFolds,
     at: tuple[Sequence[int] | Index, int, Index],
     deciding: dict[str, Any],
 ) -> None:
     """Score the points of one kernel that are finished: some folds, and values of C."""
-    t, (folds, g, places) = len(found.recipes), at
+    t, (folds, g, places) = found.gaps.shape[1], at
     classes = labels.distinct(judge.y, judge.weights)
     nothing = Decision(np.zeros(judge.rows.shape[1]), 0.0)
     # It decides by given scores only.
@@ -48,7 +49,7 @@ def judge_folds(
 
 
 def _shares_right(
-    found: Folds, fold: int, test: Index, model: Model, y: NDArray[Any]
+    found: Folds | LinearFolds, fold: int, test: Index, model: Model, y: NDArray[Any]
 ) -> Vector:
     """The share of rows held out that get their own label: (C,).
 

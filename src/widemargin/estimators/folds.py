@@ -18,7 +18,7 @@ from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.packed import aligned
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
-from widemargin.solvers.kernel.batch import Ends, solve_all
+from widemargin.solvers.kernel.batch import Ends, solve_all, solve_places
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.threads import n_threads
 
@@ -133,6 +133,7 @@ def solve_folds(
     recipes: list[Recipe] | None = None,
     copies: int | None = None,
     factors: Vector | None = None,
+    most: int | None = None,
 ) -> Folds | None:
     """Solve the problems of all folds and C; None where they are too large for that.
 
@@ -146,6 +147,9 @@ def solve_folds(
         How many folds there are, by which problems are too large; None: so many.
     factors : ndarray (folds, problems) or None
         Of C in each fold for the rows of label +1 of each problem; None: 1.
+    most : int or None
+        Steps of each problem; problems that need more have not ended, and are zero.
+        None: as many as are worth it, and another solver finishes those.
     """
     tasks = training.tasks
     chosen = batched(training, copies or len(weights))
@@ -158,7 +162,7 @@ def solve_folds(
     if 8 * np.prod(shape, dtype=float) > memory_for(training, chosen):
         return None
     try:
-        samples, others = samples_for(training, chosen)
+        samples, others = samples_for(training, chosen, is_shared=True)
     except OutOfTime:
         return None
     if samples is None:
@@ -182,7 +186,7 @@ def solve_folds(
     samples.filled(1.0, max(_places(found, some) for some in parts))  # once for all
     memory = memory_for(training, chosen, found.n_bytes)
     for some in parts:
-        stopped = _solve_part(found, some, memory)
+        stopped = _solve_part(found, some, memory, most)
         if stopped is not None:
             return dataclasses.replace(found, stopped=stopped)
     return found
@@ -201,7 +205,9 @@ def _parts(found: Folds) -> Iterator[range]:
         start = end
 
 
-def _solve_part(found: Folds, some: range, memory: int) -> Status | None:
+def _solve_part(
+    found: Folds, some: range, memory: int, most: int | None
+) -> Status | None:
     """Solve some of the binary problems, in so many bytes; what ended them early."""
     training, limits = found.training, found.training.limits
     problems = _problems(found, some)
@@ -211,7 +217,10 @@ def _solve_part(found: Folds, some: range, memory: int) -> Status | None:
             found.samples.pack()
     except OutOfTime:
         return Status.TIME_LIMIT
-    ends = solve_all(problems, limits, memory, threads)
+    if most is None:
+        ends = solve_all(problems, limits, memory, threads)
+    else:
+        ends = solve_places(problems, limits, memory, threads, most=most)
     shape = (len(some), len(found.weights), len(found.Cs))
     solved = _are_finished(ends, limits.tol).reshape(shape)
     within = slice(some[0], some[-1] + 1)
@@ -219,10 +228,27 @@ def _solve_part(found: Folds, some: range, memory: int) -> Status | None:
     found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
     found.ended[:, within] = solved.transpose(1, 0, 2)
     stopped = None if solved.all() else ends.status
-    if stopped is Status.STALLED:
+    if stopped is Status.STALLED and most is not None:
+        stopped = None
+        _drop(found, problems, ends, within, solved)
+    elif stopped is Status.STALLED:
         stopped = _go_on_all(found, problems, ends, some, np.flatnonzero(~solved))
     _keep(found, problems, ends, some)
     return stopped
+
+
+def _drop(
+    found: Folds,
+    problems: ManyProblems,
+    ends: Ends,
+    within: slice,
+    solved: NDArray[np.bool_],
+) -> None:
+    """Make problems zero that are not solved; of them no label is known."""
+    found.b[:, within][~found.ended[:, within]] = 0.0
+    for t in np.flatnonzero(~solved).tolist():
+        part = slice(problems.starts[t], problems.ends[t])
+        ends.c[part], ends.scores[part] = 0.0, np.nan
 
 
 def _are_finished(ends: Ends, tol: float) -> NDArray[np.bool_]:

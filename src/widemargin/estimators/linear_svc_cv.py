@@ -1,44 +1,34 @@
 """LinearSVCCV: a LinearSVC whose C is chosen by cross-validation."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from widemargin.estimators.checks import intercept_of
 from widemargin.estimators.fold_scores import judge_folds
-from widemargin.estimators.folds import solve_folds
-from widemargin.estimators.kernel_machines import kernel_recipe
+from widemargin.estimators.linear_folds import solve_linear_folds
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.multiclass import decided_by, scheme_of
 from widemargin.estimators.points import Judge, Machine, Points
 from widemargin.estimators.selected_classifier import SelectedClassifier
 from widemargin.estimators.selection import grid
 from widemargin.estimators.training import Training
-from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.wide_rows import are_few
 from widemargin.parameters import Checker
 from widemargin.solution import Status
 from widemargin.solvers.driver.contract import Solver
-from widemargin.solvers.kernel.batch import NAME
 
 # The least points that pay for the products of all rows (2,000 x 2,000: two take 1.2
-# times as long as one by one, ten 0.26). And how large |mean x|^2 may be, as a multiple
-# of the mean |x - mean x|^2: beyond, products lose digits (spectra with an offset take
-# 0.07 to 0.16 of the time up to 1e4, 0.1 to 0.6 with 1e5, 1.2 to 2.0 with 1e7).
-# `benchmarks/core/wide_rows.py --searches`.
-LEAST_POINTS, MOST_OFF = 10, 1e4
+# times as long as one by one, ten 0.26; `benchmarks/core/wide_rows.py --searches`).
+LEAST_POINTS = 10
 
 
 class LinearSVCCV(SelectedClassifier):
     """Linear classifier whose C is chosen by cross-validation.
 
     Each point (fold, C) is a machine as of `LinearSVC`, with a certified duality gap.
-    C rises; a machine too large to be solved with the others at once begins where that
-    of the next smaller C ended. The machines of all folds and all C share the products
-    of rows where these are few and dense: up to 4,096, with at least as many columns,
-    600 or more; if there are ten points or more, ``scoring`` is no callable, and the
-    rows are not far from zero, for their spread.
+    The machines of all folds and all C are solved at once where their rows are in
+    memory and have few columns, or many of few dense rows; if there are ten points or
+    more, and ``scoring`` is no callable. Else C rises, and a machine begins where that
+    of the next smaller C ended.
 
     Parameters
     ----------
@@ -69,8 +59,7 @@ break_ties, tol, max_iter : as of `LinearSVC`
     Cs_ : ndarray (C,), rising, each value once
     scores_ : ndarray (folds, C)
     path_ : ndarray (folds, C), the certified relative gap of each point: the largest of
-        its binary problems. Of few dense rows of many columns an upper bound, as of
-        `SVCCV`
+        its binary problems. An upper bound, as of `SVCCV`
     best_score_ : float, mean score of the best point
     best_estimator_ : LinearSVC, the best point trained on all rows. Its attributes are
         those of this estimator too: ``coef_``, ``dual_gap_``, ``solutions_``, ...
@@ -154,19 +143,14 @@ break_ties, tol, max_iter : as of `LinearSVC`
         self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
         points = self._no_points((len(judge.folds), 1, len(self.Cs_)))
         # A callable may look at attributes of the machines that it scores.
-        is_free = judge.scale is None and not callable(self.scoring)
-        pays = is_free and points.scores.size >= LEAST_POINTS
-        if not (pays and _may_share_products(training)):
-            return super()._search(training, judge, machine)
-        form, limit = (machine.loss, intercept_of(machine)), training.memory_limit
-        recipe = kernel_recipe(Kernel("linear", 1.0), form, "auto", limit)
-        weights, factors = self._fold_weights(training, judge)
-        one = replace(training, recipe=recipe)
-        try:
-            found = solve_folds(one, weights, self.Cs_, factors=factors)
-        except KeyboardInterrupt:  # of the products: no point is finished
-            points.stopped = Status.INTERRUPTED
-            return points
+        found, is_free = None, judge.scale is None and not callable(self.scoring)
+        if is_free and points.scores.size >= LEAST_POINTS:
+            weights, factors = self._fold_weights(training, judge)
+            try:
+                found = solve_linear_folds(training, weights, self.Cs_, factors)
+            except KeyboardInterrupt:  # of the products: no point is finished
+                points.stopped = Status.INTERRUPTED
+                return points
         if found is None:
             return super()._search(training, judge, machine)
         scheme = scheme_of(len(self.classes_), self.multi_class)
@@ -181,14 +165,3 @@ break_ties, tol, max_iter : as of `LinearSVC`
         _, c = points.best()
         self.C_, self.best_score_ = float(self.Cs_[c]), float(points.means[0, c])
         machine.set_params(C=self.C_)
-
-
-def _may_share_products(training: Training) -> bool:
-    """Whether rows are few and dense, not far from zero, and the solver is free."""
-    rows, solver = training.rows, training.recipe.solver
-    if not (solver in ("auto", NAME) and rows.is_in_memory):
-        return False
-    if not are_few(rows.in_memory()):
-        return False
-    mean, std = rows.moments
-    return float(np.square(mean).sum()) <= MOST_OFF * float(np.square(std).sum())

@@ -380,15 +380,13 @@ def after(machine: Any, before: Any) -> Callable[..., Fit]:
         if batched(training):  # small problems are faster from zero
             fit: Fit = machine._plan(training, *target)
             return fit
-        starts = [_scaled(training, k, s, factor) for k, s in enumerate(solutions)]
+        starts = [scaled(training, k, s, factor) for k, s in enumerate(solutions)]
         return exact(dataclasses.replace(training, starts=starts))
 
     return _plan
 
 
-def _scaled(
-    training: Training, k: int, solution: Solution, factor: float
-) -> StartPoint:
+def scaled(training: Training, k: int, solution: Solution, factor: float) -> StartPoint:
     """A solution with the dual variables of a larger C.
 
     Of the squared loss w says them.

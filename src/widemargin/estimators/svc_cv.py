@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from widemargin.estimators.fold_scores import judge_folds
-from widemargin.estimators.folds import solve_folds
+from widemargin.estimators.folds import Folds, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
+from widemargin.estimators.linear_folds import LinearFolds, solve_linear_folds
 from widemargin.estimators.multiclass import decided_by, scheme_of
 from widemargin.estimators.points import Judge, Points, fit_points
 from widemargin.estimators.selected_classifier import SelectedClassifier
@@ -173,11 +174,15 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         scheme = scheme_of(len(self.classes_), self.multi_class)
         deciding = decided_by(machine, scheme)
         for folds, g, _, places in points.by_gamma():
-            found = None
-            if training.recipe.kernel is not None and judge.scale is None:
+            found: Folds | LinearFolds | None = None
+            some, own = (weights[folds], self.Cs_[places]), factors[folds]
+            if judge.scale is not None:
+                pass
+            elif training.recipe.kernel is None:
+                found = solve_linear_folds(training, *some, own)
+            else:
                 recipe = machine._recipe_with(kernels[g])
                 one = dataclasses.replace(training, recipe=recipe)
-                some, own = (weights[folds], self.Cs_[places]), factors[folds]
                 found = solve_folds(one, *some, copies=len(weights), factors=own)
             if found is None:
                 self._fit_all(points, judge, training, machine)

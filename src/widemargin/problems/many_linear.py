@@ -102,7 +102,11 @@ class ManyLinearProblems:
                 b[k] = 0.5 * (low + high)
         return b
 
-    def certificates(self, alpha: Vector, W: Vector, b: Vector) -> list[Certificate]:
+    def certificates(self, *answers: Any) -> list[Certificate]:
+        """What `bounds` finds, as a list of `Certificate`."""
+        return [Certificate(*one) for one in self.bounds(*answers).tolist()]
+
+    def bounds(self, alpha: Vector, W: Vector, b: Vector) -> Vector:
         """Bounds of the optima by dual variables, weights and intercepts.
 
         Parameters
@@ -114,7 +118,7 @@ class ManyLinearProblems:
 
         Returns
         -------
-        list of Certificate
+        ndarray (t, 4), the numbers of a `Certificate` of each
             Infinite bounds where a number has left the range, or a dual variable its
             bounds.
         """
@@ -134,8 +138,9 @@ class ManyLinearProblems:
                 self._squares(W, c, alpha),
                 out,
             )
-        found = zip(out.tolist(), self._scales, strict=True)
-        return [Certificate(p, d, s, over + under) for (p, d, over, under), s in found]
+            out[:, 3] += out[:, 2]
+            out[:, 2] = self._scales
+        return out
 
     @functools.cached_property
     def zero_objectives(self) -> Vector:
@@ -151,12 +156,11 @@ class ManyLinearProblems:
         return self.q.reshape(len(self.q), 2, -1)
 
     @property
-    def _scales(self) -> list[float]:
-        """What gaps are relative to at least, as of `Problem.scale`."""
+    def _scales(self) -> Vector | float:
+        """What gaps are relative to at least, as of `Problem.scale`: (t,), or 0."""
         if self.q is None:
-            return [0.0] * len(self.y)
-        scales = np.maximum(FLOOR * self.zero_objectives, LEAST_FLOOR)
-        return [float(scale) for scale in scales]
+            return 0.0
+        return np.maximum(FLOOR * self.zero_objectives, LEAST_FLOOR)
 
     @functools.cached_property
     def _places_y(self) -> Vector:

@@ -21,9 +21,9 @@ def clusters(columns=38):
     return make_blobs(ROWS, columns, centers=2, random_state=5)
 
 
-@pytest.mark.parametrize(("columns", "solver"), [(600, "batch"), (1200, "irwls")])
+@pytest.mark.parametrize(("columns", "solver"), [(500, "batch"), (800, "irwls")])
 def test_wide_dense_rows_go_to_working_sets_from_fewer_rows_on(columns, solver):
-    X = np.random.default_rng(0).normal(size=(1500, columns))
+    X = np.random.default_rng(0).normal(size=(2500, columns))
     y = X[:, 0] > 0.0
     fit = SVC(gamma=1e-3, n_jobs=2).fit(X, y)
     assert (fit.solution_.solver, fit.status_) == (solver, "solved")

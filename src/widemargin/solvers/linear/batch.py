@@ -12,6 +12,7 @@ problems one after the other; what comes out does not depend on them.
 import functools
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ NEWTON_STEPS, UPDATES = "newton_steps", "updates"
 # Entries of all matrices together that are worth a second thread. Fits of digits took
 # 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
 # 0.76 times at 1,090,000, on two cores that had other work too.
-SHARED_ENTRIES = 100_000
+SHARED_ENTRIES = 40_000
 # Entries up to which OpenBLAS takes one thread for a product anyway: 9,216 of a matrix
 # and a vector (its interface/gemv.c), more of two matrices. To say so takes 5 % of a
 # fit of 0.6 ms. Above, others would wait for a busy core longer than a product takes.
@@ -47,16 +48,35 @@ ALONE = 9_000
 FEW_ROWS, DIGITS = 128, 1e-12
 
 
-def solve_many_linear(  # noqa: PLR0913  (options, by keyword)
+class LinearEnds(NamedTuple):
+    """Where problems ended.
+
+    Attributes
+    ----------
+    alpha : ndarray (t, m) or (t, 2 m), dual variables
+    W : ndarray (t, n), weights
+    b : ndarray (t,), intercepts
+    proofs : ndarray (t, 4), the numbers of a `Certificate` of each
+    steps : int ndarray (t,)
+    status : Status, of problems that have no small gap
+    """
+
+    alpha: Vector
+    W: Vector
+    b: Vector
+    proofs: Vector
+    steps: NDArray[np.int64]
+    status: Status
+
+
+def solve_many_linear(
     problems: ManyLinearProblems,
     limits: Limits,
     threads: int,
     *,
     to_digits: bool = False,
     visits: float = 0.0,
-    few: int = 0,
-    seed: int = 0,
-    starts: tuple[Vector, Vector] | None = None,
+    **how: Any,
 ) -> list[Solution]:
     """Solve problems to a relative gap.
 
@@ -71,19 +91,54 @@ def solve_many_linear(  # noqa: PLR0913  (options, by keyword)
     visits : float
         Of sparse rows: coordinate descent takes them, up to so many visits of each. 0:
         Newton's method, of sparse rows for the squared loss.
-    few : int
-        Newton steps after which a problem is given up where hardly as many rows as
-        columns have a loss, if any: products of rows take less time then.
-    seed : int, of the order in which rows are visited
-    starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
-        Dual variables and free intercepts where coordinate descent begins.
+    **how : ``few``, ``seed`` and ``starts`` of `solve_linear_places`
 
     Returns
     -------
     list of Solution
         One that is stalled is for another solver.
     """
-    begin, (t, m), n = limits.clock.seconds(), problems.y.shape, problems.X.shape[1]
+    begin, (t, m) = limits.clock.seconds(), problems.y.shape
+    digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
+    how = how | {"digits": digits, "visits": visits}
+    ends = solve_linear_places(problems, limits, threads, **how)
+    bounds = [Certificate(*one) for one in ends.proofs.tolist()]
+    seconds = (limits.clock.seconds() - begin) / t
+    zeros, steps = problems.zero_objectives.tolist(), ends.steps
+    unit, counts = (UPDATES, steps / m) if visits > 0.0 else (NEWTON_STEPS, steps)
+    of_each = (ends.alpha, problems.places_C, ends.W, ends.b.tolist(), bounds)
+    found = zip(*of_each, counts.tolist(), zeros, strict=True)
+    status = ends.status
+    return [_solution(problems, end, status, seconds, limits, unit) for end in found]
+
+
+def solve_linear_places(  # noqa: PLR0913  (options, by keyword)
+    problems: ManyLinearProblems,
+    limits: Limits,
+    threads: int,
+    *,
+    digits: float = 1.0,
+    visits: float = 0.0,
+    few: int = 0,
+    seed: int = 0,
+    starts: tuple[Vector, Vector] | None = None,
+) -> LinearEnds:
+    """The same, as arrays over all places.
+
+    Parameters
+    ----------
+    problems, limits, threads : as of `solve_many_linear`
+    digits : float
+        A gap below the one that is asked for, which is worth some further steps.
+    visits : float, as of `solve_many_linear`
+    few : int
+        Newton steps after which a problem is given up where hardly as many rows as
+        columns have a loss, if any: products of rows take less time then.
+    seed : int, of the order in which rows are visited
+    starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
+        Dual variables and free intercepts where coordinate descent begins.
+    """
+    (t, m), n = problems.y.shape, problems.X.shape[1]
     core, units = problems.in_units()
     places = m if problems.q is None else 2 * m
     alpha, steps = np.zeros((t, places)), np.zeros(t, np.int64)
@@ -97,7 +152,6 @@ def solve_many_linear(  # noqa: PLR0913  (options, by keyword)
         run = functools.partial(_core.descent_batch, q=core.q, seed=seed)
     else:
         most = MOST_STEPS
-        digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
         run = functools.partial(_core.newton_batch, q=core.q, digits=digits, few=few)
     interrupted = _in_core(run, core, limits, most, threads, (alpha, v, steps))
     alpha *= units.unit
@@ -106,16 +160,11 @@ def solve_many_linear(  # noqa: PLR0913  (options, by keyword)
     b = np.zeros(t) if problems.intercept == "none" else v[:, n] + units.shift
     with ONE_BLAS_THREAD if t * problems.X.size > ALONE else nullcontext():
         b = problems.centered(alpha, W, b)
-        bounds = problems.certificates(alpha, W, b)
+        proofs = problems.bounds(alpha, W, b)
     status = Status.STALLED
     if interrupted or limits.is_late:
         status = Status.INTERRUPTED if interrupted else Status.TIME_LIMIT
-    seconds = (limits.clock.seconds() - begin) / t
-    zeros = problems.zero_objectives.tolist()
-    unit, counts = (UPDATES, steps / m) if visits > 0.0 else (NEWTON_STEPS, steps)
-    of_each = (alpha, problems.places_C, W, b.tolist(), bounds, counts.tolist(), zeros)
-    ends = zip(*of_each, strict=True)
-    return [_solution(problems, end, status, seconds, limits, unit) for end in ends]
+    return LinearEnds(alpha, W, b, proofs, steps, status)
 
 
 def _in_core(

@@ -1,0 +1,281 @@
+"""Linear machines of all folds and all C, solved at once."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+
+from tests.cases.reference import objective
+from widemargin import SVC, SVCCV, LinearSVC, LinearSVCCV
+from widemargin.estimators import folds, linear_folds, linear_svc_cv, svc_cv
+from widemargin.estimators.folds import Folds
+from widemargin.estimators.linear_folds import LinearFolds
+from widemargin.solution import Status
+
+CS = [0.01, 1.0, 100.0]
+
+
+def rows(m=150, n=6, classes=3, spread=3.0):
+    """Classes that overlap."""
+    X, y = make_blobs(m, n, centers=classes, cluster_std=spread, random_state=0)
+    return X / X.std(), y
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """What each search found at once: machines of folds, or None."""
+    all_found = []
+    solve = linear_folds.solve_linear_folds
+
+    def remembered(*asked):
+        all_found.append(solve(*asked))
+        return all_found[-1]
+
+    for module in (svc_cv, linear_svc_cv):
+        monkeypatch.setattr(module, "solve_linear_folds", remembered)
+    return all_found
+
+
+def by_rule(monkeypatch, before):
+    """Let products have so many steps before other solvers: see `_before`."""
+    monkeypatch.setattr(linear_folds, "_before", lambda *asked: before)
+
+
+def pairs(y, scheme):
+    """Rows and signs of the binary problems."""
+    classes, every = np.unique(y), np.arange(len(y))
+    if len(classes) == 2:
+        return [(every, np.where(y == classes[1], 1.0, -1.0))]
+    if scheme == "ovr":
+        return [(every, np.where(y == c, 1.0, -1.0)) for c in classes]
+    both = [(a, b) for k, a in enumerate(classes) for b in classes[k + 1 :]]
+    own = [np.flatnonzero((y == a) | (y == b)) for a, b in both]
+    return [
+        (some, np.where(y[some] == a, 1.0, -1.0))
+        for some, (a, _) in zip(own, both, strict=True)
+    ]
+
+
+def weights_of(machines):
+    """W of each problem, whoever solved it."""
+    if isinstance(machines, LinearFolds):
+        return machines.W
+    return linear_folds._weights(machines)
+
+
+WAYS = [None, {"most": 40}, {"most": 400}, {}]
+
+
+@pytest.mark.parametrize("before", WAYS, ids=["columns", "few steps", "many", "rows"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize(
+    ("classes", "scheme"), [(2, "ovo"), (3, "ovo"), (3, "ovr"), (3, "dag")]
+)
+def test_gaps_are_those_of_the_machines(
+    before, loss, intercept, classes, scheme, found, monkeypatch
+):
+    """Against machines of the training rows alone, solved to 1e-8."""
+    by_rule(monkeypatch, before)
+    X, y = rows(classes=classes)
+    form = {"loss": loss, "intercept": intercept, "multi_class": scheme}
+    search = SVCCV(kernel="linear", Cs=CS, cv=3, refit=False, tol=1e-6, **form)
+    search.fit(X, y)
+    (machines,) = found
+    W, splits = weights_of(machines), StratifiedKFold(3).split(X, y)
+    assert machines.ended.all()
+    assert search.path_.max() <= 1e-6
+    for fold, (train, test) in enumerate(splits):
+        for c, C in enumerate(CS):
+            one = SVC(kernel="linear", C=C, tol=1e-8, **form).fit(X[train], y[train])
+            for k, (own, signs) in enumerate(pairs(y[train], scheme)):
+                w, b = W[fold, k, c], machines.b[fold, k, c]
+                at = X[train][own], signs, C, loss, intercept, w, b
+                bounds = one.solutions_[k].certificate
+                value, gap = objective(*at), machines.gaps[fold, k, c] + 1e-12
+                assert bounds.dual <= value * (1.0 + 1e-12)
+                assert value <= bounds.primal / (1.0 - gap)
+            sure = np.abs(machines.decisions(fold, test)[c]).min(axis=1) > 1e-2
+            right = one.predict(X[test]) == y[test]
+            if sure.all():
+                assert search.scores_[fold, 0, c] == right.mean()
+
+
+def test_all_ways_took_part(found, monkeypatch):
+    """What the last test is about: few steps leave some problems to Newton's method."""
+    X, y = rows()
+    search = SVCCV(kernel="linear", Cs=CS, cv=3, refit=False)
+    kinds = []
+    for before in WAYS:
+        by_rule(monkeypatch, before)
+        search.fit(X, y)
+        kinds.append(type(found[-1]))
+    assert kinds[0] is kinds[1] is LinearFolds
+    assert kinds[3] is Folds
+    assert np.abs(found[1].W).max(axis=-1).all()
+
+
+@pytest.mark.parametrize("before", WAYS, ids=["columns", "few steps", "many", "rows"])
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_weights_and_factors_of_classes_count(before, scheme, monkeypatch):
+    X, y = rows()
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 3, len(y)).astype(float)
+    form = {"tol": 1e-7, "multi_class": scheme, "class_weight": {0: 3.0, 2: 0.5}}
+    form |= {"kernel": "linear", "cv": [(np.arange(0, 150, 2), np.arange(1, 150, 2))]}
+    by_rule(monkeypatch, before)
+    at_once = SVCCV(Cs=CS, **form).fit(X, y, sample_weight=weights)
+    monkeypatch.setattr(svc_cv, "solve_linear_folds", lambda *asked: None)
+    by_fold = SVCCV(Cs=CS, **form).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(at_once.scores_, by_fold.scores_, atol=0.02)
+    assert np.median(np.abs(at_once.scores_ - by_fold.scores_)) == 0.0
+    assert at_once.path_.max() <= 1e-7
+    np.testing.assert_allclose(at_once.coef_, by_fold.coef_)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, np.float32, np.asfortranarray])
+@pytest.mark.parametrize("before", [None, {"most": 40}], ids=["columns", "few steps"])
+def test_storage_does_not_matter(kind, before, monkeypatch):
+    by_rule(monkeypatch, before)
+    X, y = rows()
+    X = X.astype(np.float32).astype(np.float64)
+    search = SVCCV(kernel="linear", Cs=CS, refit=False, tol=1e-7)
+    plain, other = search.fit(X, y).scores_, search.fit(kind(X), y).scores_
+    np.testing.assert_allclose(other, plain, atol=0.05)
+    assert search.path_.max() <= 1e-7
+
+
+def test_a_rule_for_each_shape(found):
+    """Products to their end, some steps of them, or none; and who is fitted by fold."""
+    machine = SVCCV(kernel="linear", Cs=CS, cv=3, refit=False)
+    squared = LinearSVCCV(Cs=[0.01, 0.1, 1.0, 10.0], cv=3, refit=False)
+    shapes = {
+        "few rows": (machine, rows(90, 3, 2), Folds),
+        "many columns": (machine, rows(150, 40, 2, 9.0), Folds),
+        "few columns": (machine, rows(600, 4, 2), LinearFolds),
+        "squared": (squared, rows(150, 6, 2), LinearFolds),
+        "squared, wide": (squared, rows(150, 140, 2), Folds),
+        "far": (machine, (lambda X, y: (X + 1e3, y))(*rows(90, 3, 2)), LinearFolds),
+    }
+    for name, (search, (X, y), kind) in shapes.items():
+        search.fit(X, y)
+        assert isinstance(found[-1], kind), name
+    for changed in ({"max_iter": 1000}, {"solver": "interior_point"}):
+        X, y = rows(90, 3, 2)
+        SVCCV(kernel="linear", Cs=CS, refit=False, **changed).fit(X, y)
+        assert found[-1] is None
+
+
+def test_what_newton_leaves_goes_on_alone(found, monkeypatch):
+    X, y = rows()
+    by_rule(monkeypatch, None)
+    search = SVCCV(kernel="linear", Cs=CS, cv=3, refit=False, tol=1e-6)
+    whole = search.fit(X, y).scores_
+    solve, alone, starts = linear_folds.solve_linear_places, linear_folds.solve_task, []
+
+    def rough(*asked, **how):
+        ends = solve(*asked, **how)
+        ends.proofs[1::2, 1] = 0.0
+        return ends
+
+    def remembered(training, k, saved):
+        starts.append(training.starts is not None)
+        return alone(training, k, saved)
+
+    monkeypatch.setattr(linear_folds, "solve_linear_places", rough)
+    monkeypatch.setattr(linear_folds, "solve_task", remembered)
+    np.testing.assert_allclose(search.fit(X, y).scores_, whole, atol=0.05)
+    assert found[-1].ended.all()
+    assert search.path_.max() <= 1e-6
+    assert len(starts) == 3 * 4  # three pairs, every other one of nine points
+    assert starts == [False, False, True, False] * 3  # the second one of a fold
+
+
+@pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.TIME_LIMIT])
+@pytest.mark.parametrize("by", ["solve_linear_places", "solve_task"])
+def test_an_early_end_keeps_what_was_finished(status, by, monkeypatch):
+    X, y = rows()
+    by_rule(monkeypatch, None)
+    search = SVCCV(kernel="linear", Cs=CS, cv=3, refit=False)
+    whole = search.fit(X, y).scores_
+    solve, alone = linear_folds.solve_linear_places, linear_folds.solve_task
+
+    def ended(*asked, **how):
+        ends = solve(*asked, **how)
+        ends.proofs[-1, 1] = 0.0  # the last C of the last fold
+        return ends._replace(
+            status=status if by == "solve_linear_places" else Status.STALLED
+        )
+
+    def alone_ended(*asked):
+        problem, solution = alone(*asked)
+        return problem, solution.changed(status=status)
+
+    monkeypatch.setattr(linear_folds, "solve_linear_places", ended)
+    monkeypatch.setattr(linear_folds, "solve_task", alone_ended)
+    if status is Status.INTERRUPTED:
+        with pytest.raises(KeyboardInterrupt, match="have 0 of 9 fits"):
+            search.fit(X, y)
+        X, y = X[y < 2], y[y < 2]
+        with pytest.raises(KeyboardInterrupt, match="have 8 of 9 fits"):
+            search.fit(X, y)
+    else:
+        with pytest.raises(ValueError, match="ended the search of SVCCV before one"):
+            search.set_params(time_limit=60.0).fit(X, y)
+        X, y = X[y < 2], y[y < 2]
+        with pytest.warns(ConvergenceWarning, match="before 1 of 9 fits"):
+            search.fit(X, y)
+    assert np.isnan(search.scores_).sum() == 1
+    assert np.isnan(search.scores_[-1, 0, -1])
+    assert whole.shape == search.scores_.shape
+
+
+def test_no_press_of_ctrl_c_is_lost(monkeypatch):
+    """Also one that falls into the last step."""
+    X, y = rows(90, 3, 2)
+    by_rule(monkeypatch, None)
+    solve = linear_folds.solve_linear_places
+
+    def pressed(*asked, **how):
+        return solve(*asked, **how)._replace(status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(linear_folds, "solve_linear_places", pressed)
+    with pytest.raises(KeyboardInterrupt, match="have 8 of 9 fits"):
+        SVCCV(kernel="linear", Cs=CS, cv=3).fit(X, y)
+
+
+def test_a_limit_within_the_products_ends_the_search(monkeypatch):
+    X, y = rows(90, 3, 2)
+    by_rule(monkeypatch, {"most": 100_000})
+    solve = folds.solve_places
+
+    def late(*asked, **how):
+        ends = solve(*asked, **how)
+        ends.is_convex[-2:] = False
+        return ends._replace(status=Status.TIME_LIMIT)
+
+    monkeypatch.setattr(folds, "solve_places", late)
+    monkeypatch.delattr(linear_folds, "solve_linear_places")  # it has no turn
+    search = SVCCV(kernel="linear", Cs=CS, time_limit=60.0, refit=False)
+    with pytest.warns(ConvergenceWarning, match="before 2 of 15 fits"):
+        search.fit(X, y)
+    assert np.isnan(search.scores_[:, 0]).sum(axis=1).tolist() == [0, 0, 0, 0, 2]
+
+
+def test_without_room_folds_are_fitted_in_turn(found):
+    X, y = make_classification(400, 20, random_state=0)
+    small = {"memory_limit": 40_000, "Cs": CS, "cv": 3, "refit": False}
+    SVCCV(kernel="linear", **small).fit(X, y)
+    assert found == [None]
+
+
+def test_threads_do_not_change_scores():
+    X, y = rows(300, 5)
+    search = SVCCV(kernel="linear", Cs=CS)
+    one, two = (search.set_params(n_jobs=k).fit(X, y) for k in (1, 2))
+    np.testing.assert_array_equal(one.scores_, two.scores_)
+    assert isinstance(one.best_estimator_, SVC)
+    machine = LinearSVC(C=1.0, multi_class="ovo").fit(X, y)
+    assert machine.status_ == "solved"
