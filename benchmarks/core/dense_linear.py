@@ -26,12 +26,12 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.core.constants import changed, described
 from benchmarks.environment import RESULTS, machine
 from widemargin import LinearSVC, LinearSVR
-from widemargin.estimators import engine_choice
+from widemargin.estimators import linear_choice
 from widemargin.solvers import auto
 from widemargin.solvers.linear import batch
 
 KINDS = "even", "sizes", "tails", "counts", "rank"
-MODULES = auto, batch, engine_choice
+MODULES = auto, batch, linear_choice
 PATIENCE, MOST_ENTRIES = 6.0, 4_000_000
 # What is put in the place of the constants, by family.
 OTHERS = {

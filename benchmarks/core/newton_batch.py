@@ -17,7 +17,7 @@ from benchmarks.environment import RESULTS, list_of, machine, numbers
 from benchmarks.kernel.small_sets import SETS
 from benchmarks.kernel_sets import KERNEL_SETS
 from widemargin import LinearSVC
-from widemargin.estimators import engine_choice
+from widemargin.estimators import linear_choice
 
 ALL = {"MOST_ENTRIES": 10**9, "MOST_ENTRIES_ALONE": 10**9, "MOST_SPARSE": 10**9}
 NONE = dict.fromkeys(ALL, 0)
@@ -84,7 +84,7 @@ def in_turns(X, y, loss, C, rounds):
     for _ in range(rounds):
         for mine, constants in zip(times, (ALL, NONE), strict=True):
             model = LinearSVC(loss=loss, C=C, intercept="penalized", tol=1e-3)
-            with changed(constants, engine_choice):
+            with changed(constants, linear_choice):
                 begin = time.perf_counter()
                 model.fit(X, y)
                 mine.append(time.perf_counter() - begin)

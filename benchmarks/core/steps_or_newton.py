@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.environment import RESULTS, machine
 from widemargin import SVC, LinearSVC, LinearSVR
 from widemargin.estimators import batch
-from widemargin.estimators.engine_choice import Before
+from widemargin.estimators.linear_choice import Before
 
 SECONDS = 3.0  # of the turns of one cell, after which no more begin
 CS = 0.01, 0.1, 1.0, 100.0, 1e4

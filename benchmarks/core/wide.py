@@ -1,6 +1,6 @@
 """Linear machines on dense rows of many columns, beside LIBSVM and LIBLINEAR.
 
-What `suits_products` in estimators/engine_choice.py was chosen by: `ours` is the fit as
+What `suits_products` in estimators/linear_choice.py was chosen by: `ours` is the fit as
 it is, `others` the same where products of rows serve 600 rows at most, as they did.
 The peers are scikit-learn's classes with their own tolerances: SVC and SVR with the
 linear kernel, LinearSVC and LinearSVR. Seconds by the clock, the least of some runs;
@@ -18,7 +18,7 @@ from sklearn.datasets import make_classification, make_regression
 
 from benchmarks.environment import RESULTS, machine
 from widemargin import SVC, SVR, LinearSVC, LinearSVR
-from widemargin.estimators import engine_choice
+from widemargin.estimators import linear_choice
 
 SIZES = [(700, 700), (1000, 3000), (1500, 1000), (2000, 5000), (3000, 1500)]
 CS = [0.01, 1.0, 100.0, 10_000.0]
@@ -52,10 +52,10 @@ def row(kind, X, y, C, rounds):
     mine = kind(C=C, tol=1e-3, time_limit=30, **options)
     peer = getattr(sklearn.svm, kind.__name__)(C=C, **options)
     ours = seconds(rounds, lambda: mine.fit(X, y))
-    by, most = mine.solution_.solver, engine_choice.MOST_WIDE
-    engine_choice.MOST_WIDE = 0
+    by, most = mine.solution_.solver, linear_choice.MOST_WIDE
+    linear_choice.MOST_WIDE = 0
     others = seconds(rounds, lambda: mine.fit(X, y))
-    engine_choice.MOST_WIDE = most
+    linear_choice.MOST_WIDE = most
     theirs = seconds(rounds, lambda: peer.fit(X, y))
     return (
         f"{kind.__name__:12}{X.shape[0]:>6}{X.shape[1]:>9}{C:>7g}{ours:>8.3f}"

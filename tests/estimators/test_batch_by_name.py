@@ -19,7 +19,7 @@ from widemargin import (
     open_rows,
 )
 from widemargin.cli import main
-from widemargin.estimators import batch, batch_problems, engine_choice
+from widemargin.estimators import batch, batch_problems, linear_choice
 from widemargin.solution import Status
 
 RNG = np.random.default_rng(0)
@@ -198,7 +198,7 @@ def test_ctrl_c_ends_pairs_with_a_model(is_raised, monkeypatch):
         return [dataclasses.replace(one, status=status) for one in found]
 
     monkeypatch.setattr(batch, "solve_many_linear", pressed)
-    monkeypatch.setattr(engine_choice, "MOST_LINEAR", 0)
+    monkeypatch.setattr(linear_choice, "MOST_LINEAR", 0)
     clf = LinearSVC(multi_class="ovo")
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, GROUP)
@@ -233,7 +233,7 @@ def test_ctrl_c_in_pairs_by_products_ends_larger_pairs_too(monkeypatch):
 
     monkeypatch.setattr(batch_problems, "solve_many", pressed)
     monkeypatch.setattr(batch, "_solve_pair", lambda *pair: larger.append(pair))
-    monkeypatch.setattr(engine_choice, "MOST_LINEAR", 30)
+    monkeypatch.setattr(linear_choice, "MOST_LINEAR", 30)
     classes = np.repeat([0, 1, 2], [10, 20, 30])
     with pytest.raises(KeyboardInterrupt):
         LinearSVC(multi_class="ovo").fit(np.eye(60, 5), classes)

@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.datasets import make_blobs
 
 from widemargin import LinearSVC, LinearSVR
-from widemargin.estimators import batch, engine_choice
-from widemargin.estimators.engine_choice import Before
+from widemargin.estimators import batch, linear_choice
+from widemargin.estimators.linear_choice import Before
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_so_many_rows_for_the_columns_of_all_problems(m, loss, begins, asked):
 
 
 def test_as_many_rows_as_may_share(asked, monkeypatch):
-    monkeypatch.setattr(engine_choice, "MOST_SHARED", 619)
+    monkeypatch.setattr(linear_choice, "MOST_SHARED", 619)
     LinearSVC().fit(*data(620, 260, 3))
     assert asked == []
 

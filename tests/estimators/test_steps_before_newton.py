@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from widemargin import SVC, LinearSVC, LinearSVR
-from widemargin.estimators import batch, engine_choice, solving
-from widemargin.estimators.engine_choice import Before
+from widemargin.estimators import batch, linear_choice, solving
+from widemargin.estimators.linear_choice import Before
 from widemargin.solution import Status
 
 
@@ -215,8 +215,8 @@ def test_columns_far_from_zero_leave_newtons_steps_their_work(C, tol):
 def test_newtons_steps_end_where_they_take_long(asked, monkeypatch):
     X = np.random.default_rng(0).normal(size=(400, 110))
     y = np.arange(400) % 2
-    for work in (1e9, engine_choice.FACED_WORK):
-        monkeypatch.setattr(engine_choice, "FACED_WORK", work)
+    for work in (1e9, linear_choice.FACED_WORK):
+        monkeypatch.setattr(linear_choice, "FACED_WORK", work)
         assert LinearSVC(loss="hinge", C=1e4).fit(X, y).status_ == "solved"
     assert [name for name, _ in asked] == ["steps", "steps", "newton"]
 

@@ -145,7 +145,7 @@ def test_problems_of_which_nothing_was_proved_are_counted_without_a_gap():
 
 def test_of_reasons_that_differ_is_said_what_they_share(monkeypatch):
     monkeypatch.setattr(
-        "widemargin.estimators.engine_choice.MOST_LINEAR", 0
+        "widemargin.estimators.linear_choice.MOST_LINEAR", 0
     )  # one by one
     X, y = clouds(3, 3, 20, spread=3.0)
     pairs = LinearSVC(multi_class="ovo").fit(X[:-1], y[:-1])  # 40 rows, or 39

@@ -16,14 +16,17 @@ from widemargin.estimators.batch_problems import (
     solve_chosen,
 )
 from widemargin.estimators.engine_choice import (
-    LEAST_LINEAR_GAP,
     ROUGH,
-    Before,
-    has_room,
     is_allowed,
     largest_of,
     refuse_named,
     small_enough,
+)
+from widemargin.estimators.equal_samples import without_equals
+from widemargin.estimators.linear_choice import (
+    LEAST_LINEAR_GAP,
+    Before,
+    has_room,
     steps_before_newton,
     steps_before_others,
     steps_of_pairs,
@@ -32,7 +35,6 @@ from widemargin.estimators.engine_choice import (
     suits_newton,
     suits_products,
 )
-from widemargin.estimators.equal_samples import without_equals
 from widemargin.estimators.training import Training
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Solution, Status, reached

@@ -10,6 +10,11 @@ from scipy import sparse
 
 from widemargin.estimators.batch_problems import form, memory_for_products
 from widemargin.estimators.engine_choice import (
+    is_allowed,
+)
+from widemargin.estimators.folds import PLACES, Folds, Index, Vector, solve_folds
+from widemargin.estimators.kernel_machines import kernel_recipe
+from widemargin.estimators.linear_choice import (
     FACED_COLUMNS,
     FACED_SHARE,
     FEW_PAIRED,
@@ -17,12 +22,9 @@ from widemargin.estimators.engine_choice import (
     MOST_COLUMNS,
     MOST_ENTRIES,
     has_room,
-    is_allowed,
     steps_as_newton,
     suits_newton,
 )
-from widemargin.estimators.folds import PLACES, Folds, Index, Vector, solve_folds
-from widemargin.estimators.kernel_machines import kernel_recipe
 from widemargin.estimators.points import scaled
 from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Training

@@ -19,7 +19,7 @@ from tests.cases.many import (
 from tests.cases.pairwise import product
 from tests.conftest import SETTINGS
 from widemargin import SVR, Kernel, LinearSVR
-from widemargin.estimators import engine_choice
+from widemargin.estimators import linear_choice
 from widemargin.numerics.cholesky import cholesky
 from widemargin.solvers.kernel import batch
 from widemargin.solvers.kernel.inner_points import Boxed, Dense, Method, Point
@@ -312,7 +312,7 @@ def test_ctrl_c_at_inner_points_keeps_what_pair_steps_found(monkeypatch):
 def test_what_products_leave_a_little_above_the_gap_is_where_others_begin(monkeypatch):
     # Bounds of rounding are in the way; in twice the precision they are not.
     X, y = wide(300, 900)
-    monkeypatch.setattr(engine_choice, "MOST_LINEAR", 0)
+    monkeypatch.setattr(linear_choice, "MOST_LINEAR", 0)
     model = LinearSVR(C=1e6, tol=1e-3).fit(X, y)
     assert (model.solution_.solver, model.status_) == ("augmented_lagrangian", "solved")
     assert model.n_iter_ == 1  # of 43 from zero

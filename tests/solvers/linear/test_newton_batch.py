@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from tests.cases.many import classes
 from tests.conftest import SETTINGS
 from widemargin import LinearSVC, Problem, _core, solve
-from widemargin.estimators import engine_choice
+from widemargin.estimators import linear_choice
 from widemargin.losses.pointwise import LOSSES
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Status
@@ -182,9 +182,9 @@ def test_others_go_to_other_solvers(monkeypatch):
     assert LinearSVC(max_iter=50).fit(X, y).solution_.solver != "batch"
     assert LinearSVC(solver="active_set").fit(X, y).solution_.solver == "active_set"
     assert LinearSVC(memory_limit=16_384).fit(X, y).status_ == "solved"
-    monkeypatch.setattr(engine_choice, "MOST_ENTRIES", 599)
-    monkeypatch.setattr(engine_choice, "MOST_ENTRIES_ALONE", 599)
-    monkeypatch.setattr(engine_choice, "MOST_LINEAR", 119)
+    monkeypatch.setattr(linear_choice, "MOST_ENTRIES", 599)
+    monkeypatch.setattr(linear_choice, "MOST_ENTRIES_ALONE", 599)
+    monkeypatch.setattr(linear_choice, "MOST_LINEAR", 119)
     assert LinearSVC().fit(X, y).solution_.solver == "active_set"
 
 

@@ -14,7 +14,7 @@ from widemargin import (
     linear_svc_path,
     solve,
 )
-from widemargin.estimators import engine_choice
+from widemargin.estimators import linear_choice
 from widemargin.losses.pointwise import LOSSES
 from widemargin.numerics import linalg
 from widemargin.problems.many import INTERCEPTS
@@ -341,7 +341,7 @@ class TestEstimators:
     def test_many_entries_go_elsewhere(self, monkeypatch, constant, value):
         X, target = rows(m=700)
         assert LinearSVC().fit(X, target > 0).solution_.solver == "batch"
-        monkeypatch.setattr(engine_choice, constant, value)
+        monkeypatch.setattr(linear_choice, constant, value)
         found = LinearSVC().fit(X, target > 0)
         assert found.solution_.solver == "coordinate_descent"
 
@@ -363,7 +363,7 @@ class TestEstimators:
 
     def test_memory_limit_counts_vectors_and_no_zeros(self, monkeypatch):
         X, target = rows(m=700)
-        needed = 8 * (700 * engine_choice.LINEAR_PLACES + 4 * N)
+        needed = 8 * (700 * linear_choice.LINEAR_PLACES + 4 * N)
         enough = LinearSVC(memory_limit=needed).fit(X, target > 0)
         assert enough.solution_.solver == "batch"
         fewer = LinearSVC(memory_limit=needed - 1).fit(X, target > 0)
