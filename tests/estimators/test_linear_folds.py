@@ -3,13 +3,19 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import make_blobs, make_classification
+from sklearn.datasets import make_blobs, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from tests.cases.reference import objective
-from widemargin import SVC, SVCCV, LinearSVC, LinearSVCCV
-from widemargin.estimators import folds, linear_folds, linear_svc_cv, svc_cv
+from widemargin import SVC, SVCCV, SVRCV, LinearSVC, LinearSVCCV, LinearSVR, LinearSVRCV
+from widemargin.estimators import (
+    folds,
+    linear_folds,
+    linear_svc_cv,
+    linear_svr_cv,
+    svc_cv,
+)
 from widemargin.estimators.folds import Folds
 from widemargin.estimators.linear_folds import LinearFolds
 from widemargin.solution import Status
@@ -279,3 +285,68 @@ def test_threads_do_not_change_scores():
     assert isinstance(one.best_estimator_, SVC)
     machine = LinearSVC(C=1.0, multi_class="ovo").fit(X, y)
     assert machine.status_ == "solved"
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("kind", [LinearSVRCV, SVRCV])
+def test_regressions_are_solved_at_once_too(kind, loss, intercept, monkeypatch):
+    """Against machines of the training rows alone, solved to 1e-8."""
+    X, y = make_regression(90, 6, noise=20.0, random_state=0)
+    widths, weights = [5.0, 40.0], np.random.default_rng(0).integers(0, 3, 90)
+    found, solve = [], linear_svr_cv.solve_linear_folds
+
+    def remembered(*asked, **how):
+        found.append(solve(*asked, **how))
+        return found[-1]
+
+    monkeypatch.setattr(linear_svr_cv, "solve_linear_folds", remembered)
+    form = {"loss": loss, "intercept": intercept}
+    linear = {"kernel": "linear"} if kind is SVRCV else {}
+    splits = list(KFold(3).split(X))
+    search = kind(Cs=CS, epsilons=widths, cv=splits, tol=1e-6, **form, **linear)
+    search.fit(X, y, sample_weight=weights)
+    (machines,) = found
+    assert isinstance(machines, LinearFolds)
+    gaps = search.path_.reshape(3, 2, 3)
+    assert gaps.max() <= 1e-6
+    for fold, (train, test) in enumerate(splits):
+        for e, epsilon in enumerate(widths):
+            for c, C in enumerate(CS):
+                one = LinearSVR(C=C, epsilon=epsilon, tol=1e-8, **form)
+                one.fit(X[train], y[train], sample_weight=weights[train])
+                w, b = machines.W[fold, e, c], machines.b[fold, e, c]
+                value = tube(
+                    X[train], y[train], C * weights[train], epsilon, form, w, b
+                )
+                bounds = one.solution_.certificate
+                assert bounds.dual <= value * (1.0 + 1e-12)
+                assert value <= bounds.primal / (1.0 - gaps[fold, e, c])
+                score = one.score(X[test], y[test], sample_weight=weights[test])
+                found_score = search.scores_.reshape(3, 2, 3)[fold, e, c]
+                assert found_score == pytest.approx(score, abs=1e-3)
+
+
+def tube(X, y, C, epsilon, form, w, b):
+    """The objective of a regression, written from the statement of the problem."""
+    p = 1.0 if form["intercept"] == "penalized" else 0.0
+    losses = np.maximum(np.abs(y - X @ w - b) - epsilon, 0.0)
+    losses = losses if form["loss"] == "epsilon_insensitive" else losses**2
+    return 0.5 * (w @ w + p * b * b) + C @ losses
+
+
+def test_large_or_scored_regressions_are_fitted_by_fold(monkeypatch):
+    X, y = make_regression(90, 6, noise=20.0, random_state=0)
+    found, solve = [], linear_svr_cv.solve_linear_folds
+
+    def remembered(*asked, **how):
+        found.append(solve(*asked, **how))
+        return found[-1]
+
+    monkeypatch.setattr(linear_svr_cv, "solve_linear_folds", remembered)
+    LinearSVRCV(Cs=CS, cv=3, scoring=lambda model, X, y: model.coef_[0]).fit(X, y)
+    assert found == []
+    monkeypatch.setattr(linear_folds, "MOST_ENTRIES_TWICE", 90 * 7 - 1)
+    search = LinearSVRCV(Cs=CS, cv=3).fit(X, y)
+    assert found == [None]
+    assert search.path_.max() <= 1e-4

@@ -1,4 +1,4 @@
-"""Scores of the machines of all folds and all C of a classifier, by their decisions."""
+"""Scores of the machines of all folds and all C, by their decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +11,7 @@ from widemargin.estimators.folds import Folds, Index
 from widemargin.estimators.linear_folds import LinearFolds
 from widemargin.estimators.points import Judge, Points, keep
 from widemargin.estimators.selected_classifier import HeldOut
+from widemargin.estimators.selected_regressor import HeldOutTargets
 from widemargin.estimators.training import Vector
 from widemargin.models.decisions import Decision
 from widemargin.models.model import Model
@@ -45,6 +46,28 @@ def judge_folds(
         for k in np.flatnonzero(done[own]):
             held = HeldOut(model, _scores(model, decisions[k]))
             keep(points, judge, (fold, g, int(places[k])), held, X)
+    points.stopped = found.stopped
+
+
+def judge_targets(
+    points: Points,
+    judge: Judge,
+    found: Folds | LinearFolds,
+    at: tuple[Sequence[int], Index, Index],
+) -> None:
+    """The same of regressions: some folds, widths, and values of C."""
+    folds, own, places = at
+    points.gaps[np.ix_(np.array(folds), own, places)] = np.where(
+        found.ended, found.gaps, np.nan
+    )
+    for k, fold in enumerate(folds):
+        if not found.ended[k].any():
+            continue
+        decisions = found.decisions(k, judge.folds[fold][1])
+        X = judge.test(fold)
+        for e, c in np.argwhere(found.ended[k]).tolist():
+            held = HeldOutTargets(np.ascontiguousarray(decisions[c, :, e]))
+            keep(points, judge, (fold, int(own[e]), int(places[c])), held, X)
     points.stopped = found.stopped
 
 

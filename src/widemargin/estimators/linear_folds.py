@@ -27,7 +27,7 @@ from widemargin.estimators.linear_choice import (
 )
 from widemargin.estimators.points import scaled
 from widemargin.estimators.solving import solve_task
-from widemargin.estimators.training import Training
+from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.kernel import Kernel
 from widemargin.problems.many_linear import ManyLinearProblems
 from widemargin.solution import Status, relative_gaps
@@ -39,6 +39,10 @@ from widemargin.system.threads import n_threads
 # method on the columns: of 5,000 and 60 columns that overlap both together take 4 times
 # as long as that alone (`benchmarks/core/linear_folds.py`).
 MOST_BRIEF = 2_500
+# Entries of a regression, which has each row twice, up to which Newton's method takes
+# all folds at once: 5,000 x 60 take as long one by one, 20,000 x 60 less. (2,000 x 250:
+# 0.5 to 1.0 of the time, the smaller the less.)
+MOST_ENTRIES_TWICE = 550_000
 # Of the squared hinge products are for so many columns, and so large a share of the
 # rows. With less than three for ten rows, problems have so many pair steps a row: 3,000
 # rows of usps end within these in a quarter of the time, rows of noise take a tenth
@@ -58,6 +62,7 @@ class LinearFolds:
     Attributes
     ----------
     training : Training, of all rows
+    recipes : list of Recipe, of the problems
     W : ndarray (folds, problems, C, n), weights
     b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps
     ended : bool ndarray (folds, problems, C), whether no limit ended a problem
@@ -65,6 +70,7 @@ class LinearFolds:
     """
 
     training: Training
+    recipes: list[Recipe]
     W: Vector
     b: Vector
     gaps: Vector
@@ -89,7 +95,11 @@ class LinearFolds:
 
 
 def solve_linear_folds(
-    training: Training, weights: Vector, Cs: Vector, factors: Vector
+    training: Training,
+    weights: Vector,
+    Cs: Vector,
+    factors: Vector | None = None,
+    recipes: list[Recipe] | None = None,
 ) -> Folds | LinearFolds | None:
     """Solve the problems of all folds and C; None where others suit better.
 
@@ -98,11 +108,16 @@ def solve_linear_folds(
     training : Training, of all rows, whose C does not count
     weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
     Cs : ndarray, rising
-    factors : ndarray (folds, problems), of C for the rows of label +1 of each problem
+    factors : ndarray (folds, problems) or None
+        Of C in each fold for the rows of label +1 of each problem; None: 1.
+    recipes : list of Recipe or None, of the problems; None: as of the training
+        Those of regressions with several widths of the tube differ.
     """
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return None
-    folds, shape = (weights, Cs, factors), (len(weights), len(training.tasks), len(Cs))
+    shape = len(weights), len(training.tasks), len(Cs)
+    factors = np.ones(shape[:2]) if factors is None else factors
+    folds, recipes = (weights, Cs, factors), recipes or shape[1] * [training.recipe]
     m, n = int(training.sizes.max()), training.rows.shape[1]
     by_newton = _suits_newton(training, m, shape[0] * shape[2])
     before = _before(training, m, by_newton)
@@ -114,6 +129,7 @@ def solve_linear_folds(
         return None
     found = LinearFolds(
         training,
+        recipes,
         np.zeros((*shape, n)),
         np.zeros(shape),
         np.full(shape, np.inf),
@@ -121,7 +137,7 @@ def solve_linear_folds(
     )
     if products is not None:
         known = products.b, products.gaps, products.ended
-        found = LinearFolds(training, _weights(products), *known)
+        found = LinearFolds(training, recipes, _weights(products), *known)
     for k in np.flatnonzero(~found.ended.all(axis=(0, 2))).tolist():
         stopped = _solve(found, k, folds, by_newton)
         if stopped is not None:
@@ -158,7 +174,8 @@ def _suits_newton(training: Training, m: int, t: int) -> bool:
     """
     n = training.rows.shape[1]
     if isinstance(training.rows.in_memory(), np.ndarray):
-        suits = n <= min(m, MOST_COLUMNS) and m * (n + 1) <= MOST_ENTRIES
+        most = MOST_ENTRIES if training.recipe.q is None else MOST_ENTRIES_TWICE
+        suits = n <= min(m, MOST_COLUMNS) and m * (n + 1) <= most
     else:
         suits = suits_newton(training, m)
     return suits and has_room(training, m, min(t, 1 + PLACES // m))
@@ -170,8 +187,10 @@ def _before(training: Training, m: int, by_newton: bool) -> dict[str, Any] | Non
     ``most`` are the pair steps of each that they have: as many as they take where it is
     not given.
     """
-    X = training.rows.in_memory()
-    if not isinstance(X, np.ndarray) or m > MOST_EXACTLY or _are_far(training):
+    X, is_regression = training.rows.in_memory(), training.recipe.q is not None
+    if not isinstance(X, np.ndarray) or m > MOST_EXACTLY or is_regression:
+        return None
+    if _are_far(training):
         return None
     n = X.shape[1]
     if not form(training)[0].is_bounded:
@@ -214,7 +233,7 @@ def _solve(
         own, places = some.T
         at = own, k, places
         C = weights[own] * Cs[places, np.newaxis]
-        ends = _by_newton(training, k, C, factors[own, k])
+        ends = _by_newton(found, k, C, factors[own, k])
         found.W[at], found.b[at] = ends.W, ends.b
         found.gaps[at] = relative_gaps(ends.proofs)
         found.ended[at] = found.gaps[at] <= limits.tol
@@ -229,6 +248,7 @@ def _solve(
             C=weights[fold] * Cs[place],
             tasks=training.tasks.weighed(factors[fold]),
             starts=_start(training, k, before[fold], Cs[place]),
+            recipe=found.recipes[k],
         )
         _, solution = solve_task(one, k, None)
         at, before[fold] = (fold, k, place), (solution, Cs[place])
@@ -249,11 +269,12 @@ def _start(training: Training, k: int, before: Any, C: float) -> Any:
     return starts
 
 
-def _by_newton(training: Training, k: int, C: Vector, factors: Vector) -> LinearEnds:
+def _by_newton(found: LinearFolds, k: int, C: Vector, factors: Vector) -> LinearEnds:
     """Problem k with several C of all rows (t, m), by Newton's method on the columns.
 
     ``factors`` (t,) are those of the rows of label +1.
     """
+    training, q = found.training, found.recipes[k].q
     X: Any = training.rows.in_memory()
     chosen = training.chosen(k)
     if chosen is not None:
@@ -261,6 +282,7 @@ def _by_newton(training: Training, k: int, C: Vector, factors: Vector) -> Linear
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     y = training.signs(k).astype(np.float64)
     C = np.where(y > 0.0, C * factors[:, np.newaxis], C)
-    problems = ManyLinearProblems(X, np.tile(y, (len(C), 1)), C, *form(training))
+    q = None if q is None else np.tile(q, (len(C), 1))
+    problems = ManyLinearProblems(X, np.tile(y, (len(C), 1)), C, *form(training), q)
     threads, limits = n_threads(training.rows.options.get("n_jobs")), training.limits
     return solve_linear_places(problems, limits, threads, digits=limits.tol)

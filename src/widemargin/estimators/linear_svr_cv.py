@@ -1,11 +1,20 @@
 """LinearSVRCV: a LinearSVR whose C and epsilon are chosen by cross-validation."""
 
+import dataclasses
 from typing import Any
 
-from widemargin.estimators.linear_svr import LinearSVR
-from widemargin.estimators.points import Machine, Points
+import numpy as np
+from sklearn.base import clone
+
+from widemargin.estimators.fold_scores import judge_targets
+from widemargin.estimators.folds import Folds
+from widemargin.estimators.linear_folds import LinearFolds, solve_linear_folds
+from widemargin.estimators.linear_svr import LinearSVR, linear_recipe
+from widemargin.estimators.multiclass import one_task
+from widemargin.estimators.points import Judge, Machine, Points
 from widemargin.estimators.selected_regressor import SelectedRegressor
 from widemargin.estimators.selection import grid
+from widemargin.estimators.training import Training, Vector
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -14,8 +23,9 @@ class LinearSVRCV(SelectedRegressor):
     """Linear regression whose C and epsilon are chosen by cross-validation.
 
     Each point (fold, epsilon, C) is a machine as of `LinearSVR`, with a certified
-    duality gap. C rises; a machine too large to be solved with the others at once
-    begins where that of the next smaller C ended.
+    duality gap. The machines of all folds, epsilon and C are solved at once where their
+    rows are in memory and have few columns, and ``scoring`` is no callable. Else C
+    rises, and a machine begins where that of the next smaller C ended.
 
     Parameters
     ----------
@@ -122,8 +132,48 @@ class LinearSVRCV(SelectedRegressor):
             for e in self.epsilons_.tolist()
         ]
 
+    def _search(self, training: Training, judge: Judge, machine: Any) -> Points:
+        self.Cs_ = grid(Checker(type(self).__name__), "Cs", self.Cs)
+        self.epsilons_ = self._widths(Checker(type(self).__name__))
+        shape = len(judge.folds), len(self.epsilons_), len(self.Cs_)
+        found = None
+        # A callable may look at attributes of the machines that it scores.
+        if judge.scale is None and not callable(self.scoring):
+            widths, some = self.epsilons_.tolist(), (judge.factors, self.Cs_)
+            found = solve_widths(training, machine, judge.y, widths, some)
+        if found is None:
+            return super()._search(training, judge, machine)
+        points = self._no_points(shape)
+        own, places = np.arange(shape[1]), np.arange(shape[2])
+        judge_targets(points, judge, found, (range(shape[0]), own, places))
+        return points
+
     def _choose(self, machine: Any, points: Points) -> None:
         e, c = points.best()
         self.C_, self.epsilon_ = float(self.Cs_[c]), float(self.epsilons_[e])
         self.best_score_ = float(points.means[e, c])
         machine.set_params(C=self.C_, epsilon=self.epsilon_)
+
+
+def solve_widths(
+    training: Training,
+    machine: Any,
+    target: Vector,
+    widths: list[float],
+    folds: tuple[Vector, Vector],
+) -> Folds | LinearFolds | None:
+    """Solve the problems of all folds, widths and C; None where others suit better.
+
+    Parameters
+    ----------
+    training : Training, of all rows
+    machine : LinearSVR or SVR, whose width does not count
+    target : ndarray (m,)
+    widths : list of float, of the tubes
+    folds : factors of C in each fold, (folds, m); values of C
+    """
+    machines = [clone(machine).set_params(epsilon=width) for width in widths]
+    recipes = [linear_recipe(one, target) for one in machines]
+    tasks = one_task(len(recipes))
+    one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)
+    return solve_linear_folds(one, *folds, recipes=recipes)

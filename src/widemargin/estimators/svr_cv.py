@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from widemargin.estimators.folds import Folds, Index, solve_folds
+from widemargin.estimators.fold_scores import judge_targets
+from widemargin.estimators.folds import Folds, solve_folds
 from widemargin.estimators.gammas import check_gammas, has_gamma, with_gammas
+from widemargin.estimators.linear_folds import LinearFolds
+from widemargin.estimators.linear_svr_cv import solve_widths
 from widemargin.estimators.multiclass import one_task
-from widemargin.estimators.points import Judge, Points, fit_points, keep
-from widemargin.estimators.selected_regressor import HeldOutTargets, SelectedRegressor
+from widemargin.estimators.points import Judge, Points, fit_points
+from widemargin.estimators.selected_regressor import SelectedRegressor
 from widemargin.estimators.selection import grid
 from widemargin.estimators.svr import SVR
 from widemargin.estimators.training import Training
@@ -165,17 +166,21 @@ class SVRCV(SelectedRegressor):
         points = self._no_points(shape)
         for folds, g, own, places in points.by_gamma(n_widths):
             widths = self.epsilons_[own % n_widths].tolist()
-            recipes = [machine._recipe_with(kernels[g], w, judge.y) for w in widths]
-            found = None
-            if training.recipe.kernel is not None and judge.scale is None:
+            some = judge.factors[folds], self.Cs_[places]
+            found: Folds | LinearFolds | None = None
+            if judge.scale is not None:
+                pass
+            elif training.recipe.kernel is None:
+                found = solve_widths(training, machine, judge.y, widths, some)
+            else:
+                recipes = [machine._recipe_with(kernels[g], w, judge.y) for w in widths]
                 tasks = one_task(len(recipes))
                 one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)
-                some = judge.factors[folds], self.Cs_[places]
                 found = solve_folds(one, *some, recipes, len(judge.folds))
             if found is None:
                 self._fit_all(points, judge, training)
                 break
-            _judge_folds(points, judge, found, (folds, own, places))
+            judge_targets(points, judge, found, (folds, own, places))
             if points.stopped:
                 break
         return points
@@ -209,22 +214,3 @@ class SVRCV(SelectedRegressor):
         machine.set_params(C=self.C_, epsilon=self.epsilon_)
         if has_gamma(self):
             machine.set_params(gamma=self.gamma_)
-
-
-def _judge_folds(
-    points: Points, judge: Judge, found: Folds, at: tuple[list[int], Index, Index]
-) -> None:
-    """Score the points of one kernel that are finished: folds, widths, values of C."""
-    folds, own, places = at
-    points.gaps[np.ix_(np.array(folds), own, places)] = np.where(
-        found.ended, found.gaps, np.nan
-    )
-    for k, fold in enumerate(folds):
-        if not found.ended[k].any():
-            continue
-        decisions = found.decisions(k, judge.folds[fold][1])
-        X = judge.test(fold)
-        for e, c in np.argwhere(found.ended[k]).tolist():
-            held = HeldOutTargets(np.ascontiguousarray(decisions[c, :, e]))
-            keep(points, judge, (fold, int(own[e]), int(places[c])), held, X)
-    points.stopped = found.stopped
