@@ -15,7 +15,7 @@ from widemargin import (
     LinearSVR,
 )
 from widemargin.kernels import wide_rows
-from widemargin.kernels.wide_rows import WideRows, layout_of
+from widemargin.kernels.wide_rows import SHARED, WideRows, layout_of
 from widemargin.system.deadline import Deadline, OutOfTime, until
 
 KERNELS = {
@@ -91,13 +91,13 @@ def test_rows_that_do_not_suit():
     assert layout_of(X[:, :599], kernel) is not None  # these take longer one by one
     assert layout_of(X[:, :199], kernel) is None
     for few in (kernel, linear):  # where many problems share them
-        assert layout_of(X[:, :128], few, is_shared=True) is not None
-        assert layout_of(X[:, :127], few, is_shared=True) is None
+        assert layout_of(X[:, :128], few, SHARED) is not None
+        assert layout_of(X[:, :127], few, SHARED) is None
     some = X[:, :210]
     for times, alone, shared in ((3, True, True), (8, False, True), (19, False, False)):
         many = np.repeat(some, times, axis=0)  # up to three for a column, or eight
         assert (layout_of(many, kernel) is not None) == alone
-        assert (layout_of(many, kernel, is_shared=True) is not None) == shared
+        assert (layout_of(many, kernel, SHARED) is not None) == shared
         assert layout_of(many, linear) is None
     assert layout_of(X * (X > 2.0), kernel) is None  # mostly zeros
     assert layout_of(X, NAMED["laplacian"]) is None

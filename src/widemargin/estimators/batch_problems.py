@@ -118,12 +118,12 @@ def solve_by_products(
 
 
 def samples_for(
-    training: Training, chosen: list[int], is_shared: bool = False
+    training: Training, chosen: list[int], few: tuple[int, int] | None = None
 ) -> tuple[Grouped | None, int]:
     """The rows of a fit for problems that are solved at once, and bytes that they take.
 
-    ``is_shared`` says that many problems have the same rows, as those of folds do. None
-    where these do not fit into memory, or float32 is too rough for them.
+    ``few`` says which dense rows are few: see `may_suit`. None where these do not fit
+    into memory, or float32 is too rough for them.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def samples_for(
     samples: NamedSamples | GivenSamples
     if kernel.is_named:  # type: ignore[union-attr]
         with deadline.until(training.limits.deadline):
-            samples = _named_samples(training, X, kernel, chosen, is_shared)  # type: ignore[arg-type]
+            samples = _named_samples(training, X, kernel, chosen, few)  # type: ignore[arg-type]
         return samples if is_fit(samples, training) else None, samples.packed_bytes
     n_bytes = given_bytes(X, kernel)  # type: ignore[arg-type]
     is_long = training.rows.shape[0] > MOST_ROWS and not training.recipe.is_pairwise
@@ -151,10 +151,10 @@ def _named_samples(
     X: Any,
     kernel: Kernel,
     chosen: list[int],
-    is_shared: bool = False,
+    few: tuple[int, int] | None = None,
 ) -> NamedSamples:
     """The rows with a named kernel, as suits them and the memory."""
-    layout = wide_rows.layout_of(X, kernel, is_shared)
+    layout = wide_rows.layout_of(X, kernel, few)
     if layout is None or memory_for(training, chosen, wide_rows.n_bytes(X)) <= 0:
         return GroupedSamples(X, training.index, kernel)
     n_jobs = training.rows.options.get("n_jobs")

@@ -16,6 +16,7 @@ from widemargin.estimators.solving import solve_task
 from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.grouped import Grouped
 from widemargin.kernels.packed import aligned
+from widemargin.kernels.wide_rows import SHARED
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Ends, solve_all, solve_places
@@ -133,7 +134,9 @@ def solve_folds(
     recipes: list[Recipe] | None = None,
     copies: int | None = None,
     factors: Vector | None = None,
+    *,
     most: int | None = None,
+    is_last: bool = True,
 ) -> Folds | None:
     """Solve the problems of all folds and C; None where they are too large for that.
 
@@ -148,8 +151,10 @@ def solve_folds(
     factors : ndarray (folds, problems) or None
         Of C in each fold for the rows of label +1 of each problem; None: 1.
     most : int or None
-        Steps of each problem; problems that need more have not ended, and are zero.
-        None: as many as are worth it, and another solver finishes those.
+        Pair steps of each problem; None: as many as are worth it.
+    is_last : bool
+        Whether another solver finishes the problems that are left. Else these have not
+        ended, and are zero.
     """
     tasks = training.tasks
     chosen = batched(training, copies or len(weights))
@@ -162,7 +167,7 @@ def solve_folds(
     if 8 * np.prod(shape, dtype=float) > memory_for(training, chosen):
         return None
     try:
-        samples, others = samples_for(training, chosen, is_shared=True)
+        samples, others = samples_for(training, chosen, SHARED)
     except OutOfTime:
         return None
     if samples is None:
@@ -186,7 +191,7 @@ def solve_folds(
     samples.filled(1.0, max(_places(found, some) for some in parts))  # once for all
     memory = memory_for(training, chosen, found.n_bytes)
     for some in parts:
-        stopped = _solve_part(found, some, memory, most)
+        stopped = _solve_part(found, some, memory, most, is_last)
         if stopped is not None:
             return dataclasses.replace(found, stopped=stopped)
     return found
@@ -206,7 +211,7 @@ def _parts(found: Folds) -> Iterator[range]:
 
 
 def _solve_part(
-    found: Folds, some: range, memory: int, most: int | None
+    found: Folds, some: range, memory: int, most: int | None, is_last: bool
 ) -> Status | None:
     """Solve some of the binary problems, in so many bytes; what ended them early."""
     training, limits = found.training, found.training.limits
@@ -228,7 +233,7 @@ def _solve_part(
     found.b[:, within] = ends.b.reshape(shape).transpose(1, 0, 2)
     found.ended[:, within] = solved.transpose(1, 0, 2)
     stopped = None if solved.all() else ends.status
-    if stopped is Status.STALLED and most is not None:
+    if stopped is Status.STALLED and not is_last:
         stopped = None
         _drop(found, problems, ends, within, solved)
     elif stopped is Status.STALLED:

@@ -86,6 +86,9 @@ FEWER_SHARE, FEWER_STEPS, FEWER_MOVED = 0.1, 3, 0.14
 # 100: 0.05 s, not 0.24 (`benchmarks/core/linear_folds.py --fits`).
 FEW_PAIRED, AS_COLUMNS, AS_NEWTON = 100, 30, 4
 STEPS_ALONE, AS_ROWS = 375_000, 250
+# The least gap for that: 1,981 rows x 52 of seven classes apart to 1e-8 would take 0.2
+# to 0.6 s, not 0.015.
+LEAST_BRIEF = 1e-6
 # Classifiers with the squared hinge, so many columns and rows begin with Newton's
 # steps. Most end soon. Those in which fewer rows than columns have a loss by then take
 # 20 to 190 of them: they go on with so many pair steps a row on products, which take
@@ -172,7 +175,8 @@ def steps_of_pairs(training: Training) -> Before | None:
     m, n = int(training.sizes.max()), training.rows.shape[1]
     if not (form(training)[0].is_bounded and suits_newton(training, m)):
         return None
-    if n >= FACED_SHARE * m or m <= FEW_PAIRED:
+    few = n >= FACED_SHARE * m or m <= FEW_PAIRED
+    if few or training.limits.tol < LEAST_BRIEF:
         return None
     return Before(steps_as_newton(n) + STEPS_ALONE // (m + AS_ROWS))
 

@@ -1,17 +1,17 @@
 """The machines of all folds and all C that are linear in their columns, all at once."""
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.data.memory import as_rows
 from widemargin.estimators.batch_problems import form, memory_for_products
-from widemargin.estimators.engine_choice import (
-    is_allowed,
-)
+from widemargin.estimators.engine_choice import is_allowed
 from widemargin.estimators.folds import PLACES, Folds, Index, Vector, solve_folds
 from widemargin.estimators.kernel_machines import kernel_recipe
 from widemargin.estimators.linear_choice import (
@@ -21,33 +21,43 @@ from widemargin.estimators.linear_choice import (
     LEAST_LINEAR_GAP,
     MOST_COLUMNS,
     MOST_ENTRIES,
+    MOST_LINEAR,
+    SQUARED_FIRST,
+    SQUARED_STEPS,
     has_room,
     steps_as_newton,
     suits_newton,
 )
+from widemargin.estimators.multiclass import BinaryTasks
 from widemargin.estimators.points import scaled
-from widemargin.estimators.solving import solve_task
+from widemargin.estimators.solving import solve_tasks
 from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.kernel import Kernel
 from widemargin.problems.many_linear import ManyLinearProblems
-from widemargin.solution import Status, relative_gaps
+from widemargin.solution import Solution, Status, relative_gaps
 from widemargin.solvers.kernel.batch import MOST_EXACTLY
 from widemargin.solvers.linear.batch import LinearEnds, solve_linear_places
 from widemargin.system.threads import n_threads
 
-# Rows up to which products of rows with fewer than FACED_COLUMNS come before Newton's
-# method on the columns: of 5,000 and 60 columns that overlap both together take 4 times
-# as long as that alone (`benchmarks/core/linear_folds.py`).
-MOST_BRIEF = 2_500
+# The recipe of problem k, over some of the rows or all.
+RecipeOf = Callable[[int, Index | None], Recipe]
+
+# Steps a row that products have at least where columns are FACED_SHARE of the rows or
+# rows are few. Rows up to which products with fewer columns than FACED_COLUMNS come
+# before Newton's method: of 5,000 and 60 columns that overlap both together take 4
+# times as long as that alone (`benchmarks/core/linear_folds.py`).
+STEPS_OF_MANY, MOST_BRIEF = 10, 2_500
+# Of the squared hinge products are for small pairs, or so many columns, and so large a
+# share of the rows. They have so many pair steps a row: 3,000 rows of usps end within
+# these in a quarter of the time, rows of noise take a tenth longer, and 3 to 16 times
+# as long without a limit. Where the share is larger they have as many as single fits,
+# beyond MOST_COLUMNS as many as they take: isolet of 2,000 rows takes 0.7 of the time.
+SQUARED_MANY, SQUARED_SHARE = 128, 0.08
+STEPS_OF_SQUARED, SQUARED_WIDE = 4, 0.3
 # Entries of a regression, which has each row twice, up to which Newton's method takes
 # all folds at once: 5,000 x 60 take as long one by one, 20,000 x 60 less. (2,000 x 250:
 # 0.5 to 1.0 of the time, the smaller the less.)
 MOST_ENTRIES_TWICE = 550_000
-# Of the squared hinge products are for so many columns, and so large a share of the
-# rows. With less than three for ten rows, problems have so many pair steps a row: 3,000
-# rows of usps end within these in a quarter of the time, rows of noise take a tenth
-# longer, and 3 to 16 times as long without a limit.
-SQUARED_COLUMNS, SQUARED_SHARE, SQUARED_WIDE, SQUARED_STEPS = 128, 0.08, 0.3, 4
 # How large |mean x|^2 may be, as a multiple of the mean |x - mean x|^2: beyond,
 # products lose digits (spectra with an offset take 0.07 to 0.16 of the time up to 1e4,
 # 0.1 to 0.6 with 1e5, 1.2 to 2.0 with 1e7). `benchmarks/core/wide_rows.py --searches`.
@@ -62,15 +72,23 @@ class LinearFolds:
     Attributes
     ----------
     training : Training, of all rows
-    recipes : list of Recipe, of the problems
-    W : ndarray (folds, problems, C, n), weights
+    recipe_of : callable, see `RecipeOf`
+    weights : ndarray (folds, m), factors of C in each fold; 0 where it holds a row out
+    Cs : ndarray (C,), rising
+    factors : ndarray (folds, problems), of C for the rows of label +1 of each problem
+    products : Folds or None, the machines that products of rows have solved
+    W : ndarray (folds, problems, C, n), the weights of the others; of these zero
     b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps
     ended : bool ndarray (folds, problems, C), whether no limit ended a problem
     stopped : Status or None, what ended it early
     """
 
     training: Training
-    recipes: list[Recipe]
+    recipe_of: RecipeOf
+    weights: Vector
+    Cs: Vector
+    factors: Vector
+    products: Folds | None
     W: Vector
     b: Vector
     gaps: Vector
@@ -78,20 +96,40 @@ class LinearFolds:
     stopped: Status | None = None
 
     def known(self, fold: int, test: Index) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Which rows get their own label, and of which that is known: (rows, C) each.
-
-        Of none: decisions of few columns take little time.
-        """
-        right, is_known = np.zeros((2, len(test), self.b.shape[2]), np.bool_)
+        """Which rows get their own label, and of which that is known: (rows, C)."""
+        if self.products is not None:
+            return self.products.known(fold, test)
+        right, is_known = np.zeros((2, len(test), len(self.Cs)), np.bool_)
         return right, is_known
 
     def decisions(
         self, fold: int, test: Index, wanted: NDArray[np.int64] | None = None
     ) -> Vector:
-        """Decisions of the problems for some rows: (C, rows, problems)."""
+        """Decisions of the problems for some rows: (C, rows, problems).
+
+        Of each row for the first C, as many as are wanted; None: for all.
+        """
         X, W = self.training.rows.take(test), self.W[fold].transpose(1, 2, 0)
-        sums = np.stack([X @ own for own in W])
-        return np.asarray(sums + self.b[fold].T[:, np.newaxis])
+        out = np.stack([X @ own for own in W])
+        if self.products is not None:  # b of the others is zero there
+            out += self.products.decisions(fold, test, wanted)
+            return np.asarray(out + (self.b - self.products.b)[fold].T[:, np.newaxis])
+        return np.asarray(out + self.b[fold].T[:, np.newaxis])
+
+
+class _Plan(NamedTuple):
+    """What solves the problems of folds, one after the other.
+
+    Attributes
+    ----------
+    products : bool, whether products of rows begin
+    most : int or None, their pair steps for each problem; None: as many as are worth it
+    newton : bool, whether Newton's method on the columns goes on, before single solvers
+    """
+
+    products: bool
+    most: int | None
+    newton: bool
 
 
 def solve_linear_folds(
@@ -99,7 +137,7 @@ def solve_linear_folds(
     weights: Vector,
     Cs: Vector,
     factors: Vector | None = None,
-    recipes: list[Recipe] | None = None,
+    recipe_of: RecipeOf | None = None,
 ) -> Folds | LinearFolds | None:
     """Solve the problems of all folds and C; None where others suit better.
 
@@ -110,61 +148,70 @@ def solve_linear_folds(
     Cs : ndarray, rising
     factors : ndarray (folds, problems) or None
         Of C in each fold for the rows of label +1 of each problem; None: 1.
-    recipes : list of Recipe or None, of the problems; None: as of the training
-        Those of regressions with several widths of the tube differ.
+    recipe_of : callable or None
+        See `RecipeOf`: regressions differ by their tubes. None: as of the training.
     """
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return None
     shape = len(weights), len(training.tasks), len(Cs)
     factors = np.ones(shape[:2]) if factors is None else factors
-    folds, recipes = (weights, Cs, factors), recipes or shape[1] * [training.recipe]
-    m, n = int(training.sizes.max()), training.rows.shape[1]
-    by_newton = _suits_newton(training, m, shape[0] * shape[2])
-    before = _before(training, m, by_newton)
-    products = None if before is None else _by_products(training, folds, before)
-    if products is not None and (products.stopped or products.ended.all()):
-        return products
-    size, every = 8.0 * np.prod((*shape, n), dtype=float), list(range(shape[1]))
-    if not (by_newton or products) or size > memory_for_products(training, every):
+    plan, products = _plan(training, shape[0] * shape[2]), None
+    if plan.products:
+        folds = weights, Cs, factors
+        products = _by_products(training, folds, plan.most)
+        if products is not None and (products.stopped or products.ended.all()):
+            return products
+    size = 8.0 * np.prod((*shape, training.rows.shape[1]), dtype=float)
+    room = memory_for_products(training, list(range(shape[1])))
+    if size > room or (products is None and not plan.newton):
         return None
+    b, gaps, ended = np.zeros(shape), np.full(shape, np.inf), np.zeros(shape, np.bool_)
+    if products is not None:
+        b, gaps, ended = products.b.copy(), products.gaps, products.ended
     found = LinearFolds(
         training,
-        recipes,
-        np.zeros((*shape, n)),
-        np.zeros(shape),
-        np.full(shape, np.inf),
-        np.zeros(shape, np.bool_),
+        recipe_of or (lambda k, some: training.recipe),
+        weights,
+        Cs,
+        factors,
+        products,
+        np.zeros((*shape, training.rows.shape[1])),
+        b,
+        gaps,
+        ended,
     )
-    if products is not None:
-        known = products.b, products.gaps, products.ended
-        found = LinearFolds(training, recipes, _weights(products), *known)
-    for k in np.flatnonzero(~found.ended.all(axis=(0, 2))).tolist():
-        stopped = _solve(found, k, folds, by_newton)
+    left = np.flatnonzero(~ended.all(axis=(0, 2))).tolist()
+    for k in left if plan.newton else ():
+        stopped = _solve_by_newton(found, k)
         if stopped is not None:
             return dataclasses.replace(found, stopped=stopped)
-    return found
+    return dataclasses.replace(found, stopped=_solve_in_turn(found))
 
 
-def _weights(products: Folds) -> Vector:
-    """The weights of what products of rows have solved: (folds, problems, C, n)."""
-    training = products.training
-    index, i, j = training.index, training.tasks.positive, training.tasks.negative
-    X: Any = training.rows.in_memory()
-    if j is None:
-        return np.stack([_of_columns(X, own) for own in products.coefficients])
-    groups = [index == g for g in range(1 + int(index.max()))]
-    sums = [
-        np.stack([_of_columns(X[rows], own[rows]) for rows in groups])
-        for own in products.coefficients
-    ]
-    return np.stack([own[i, j - 1] + own[j, i] for own in sums])
-
-
-def _of_columns(X: Any, table: Vector) -> Vector:
-    """The weights that coefficients (rows, r, C) make of these rows: (r, C, n)."""
-    _, r, n_C = table.shape
-    W = X.T @ table.reshape(len(table), -1)
-    return np.asarray(W.reshape(-1, r, n_C).transpose(1, 2, 0))
+def _plan(training: Training, t: int) -> _Plan:
+    """What solves t problems of each of the training."""
+    X, m = training.rows.in_memory(), int(training.sizes.max())
+    newton, n = _suits_newton(training, m, t), X.shape[1]  # type: ignore[union-attr]
+    nothing, is_regression = _Plan(False, None, newton), training.recipe.q is not None
+    if is_regression or not isinstance(X, np.ndarray) or m > MOST_EXACTLY:
+        return nothing
+    if not newton and n <= min(m, MOST_COLUMNS):  # many entries, or little memory
+        return nothing
+    if _are_far(training):
+        return nothing
+    if not form(training)[0].is_bounded:
+        small = training.tasks.are_pairs and m <= MOST_LINEAR
+        if not small and n < max(SQUARED_MANY, SQUARED_SHARE * m):
+            return nothing
+        if n < SQUARED_WIDE * m:
+            return _Plan(True, STEPS_OF_SQUARED * m, newton)
+        return _Plan(True, SQUARED_STEPS * m if newton else None, newton)
+    if n >= FACED_SHARE * m or m <= FEW_PAIRED:
+        most = max(steps_as_newton(n), STEPS_OF_MANY * m)
+        return _Plan(True, most if newton else None, newton)
+    if n < FACED_COLUMNS and m > MOST_BRIEF:
+        return nothing
+    return _Plan(True, steps_as_newton(n) if newton else m, newton)
 
 
 def _suits_newton(training: Training, m: int, t: int) -> bool:
@@ -181,29 +228,6 @@ def _suits_newton(training: Training, m: int, t: int) -> bool:
     return suits and has_room(training, m, min(t, 1 + PLACES // m))
 
 
-def _before(training: Training, m: int, by_newton: bool) -> dict[str, Any] | None:
-    """How products of rows solve problems of m rows before others; None: they do not.
-
-    ``most`` are the pair steps of each that they have: as many as they take where it is
-    not given.
-    """
-    X, is_regression = training.rows.in_memory(), training.recipe.q is not None
-    if not isinstance(X, np.ndarray) or m > MOST_EXACTLY or is_regression:
-        return None
-    if _are_far(training):
-        return None
-    n = X.shape[1]
-    if not form(training)[0].is_bounded:
-        if n < max(SQUARED_COLUMNS, SQUARED_SHARE * m):
-            return None
-        return {} if n >= SQUARED_WIDE * m else {"most": SQUARED_STEPS * m}
-    if n >= FACED_SHARE * m or m <= FEW_PAIRED:
-        return {}
-    if n < FACED_COLUMNS and m > MOST_BRIEF:
-        return None
-    return {"most": steps_as_newton(n) if by_newton else m}
-
-
 def _are_far(training: Training) -> bool:
     """Whether rows are so far from zero that their products lose digits."""
     mean, std = training.rows.moments
@@ -211,78 +235,112 @@ def _are_far(training: Training) -> bool:
 
 
 def _by_products(
-    training: Training, folds: tuple[Vector, Vector, Vector], before: dict[str, Any]
+    training: Training, folds: tuple[Vector, Vector, Vector], most: int | None
 ) -> Folds | None:
-    """The same by products of rows, all or as far as their steps go."""
+    """The machines that products of rows solve."""
     kernel, own = Kernel("linear", 1.0), training.recipe
     solver, limit = own.solver, training.memory_limit
     recipe = kernel_recipe(kernel, own.form, solver, limit)  # type: ignore[arg-type]
-    one = dataclasses.replace(training, recipe=recipe)
-    weights, Cs, factors = folds
-    return solve_folds(one, weights, Cs, factors=factors, **before)
+    one, (weights, Cs, factors) = dataclasses.replace(training, recipe=recipe), folds
+    return solve_folds(one, weights, Cs, factors=factors, most=most, is_last=False)
 
 
-def _solve(
-    found: LinearFolds, k: int, folds: tuple[Vector, Vector, Vector], by_newton: bool
-) -> Status | None:
-    """Solve what is left of problem k; what ended it early."""
-    (weights, Cs, factors), training = folds, found.training
-    limits, left = training.limits, np.argwhere(~found.ended[:, k])
-    parts = max(1, len(left) * int(training.sizes[k]) // PLACES)
-    for some in np.array_split(left, parts) if by_newton else ():
-        own, places = some.T
-        at = own, k, places
-        C = weights[own] * Cs[places, np.newaxis]
-        ends = _by_newton(found, k, C, factors[own, k])
+def _solve_by_newton(found: LinearFolds, k: int) -> Status | None:
+    """Solve what is left of problem k by its columns; what ended it early."""
+    training, chosen, tol = found.training, found.training.chosen(k), _tol(found)
+    X: Any = training.rows.in_memory()
+    weights = found.weights
+    if chosen is not None:
+        X, weights = X[chosen], weights.take(chosen, axis=1)
+    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
+    y, left = training.signs(k).astype(np.float64), np.argwhere(~found.ended[:, k])
+    for some in np.array_split(left, -(-len(left) * len(y) // PLACES)):
+        folds, places = some.T
+        C = weights[folds] * found.Cs[places, np.newaxis]
+        C *= np.where(y > 0.0, found.factors[folds, k, np.newaxis], 1.0)
+        ends, at = _by_newton(found, k, (X, y, C)), (folds, k, places)
         found.W[at], found.b[at] = ends.W, ends.b
         found.gaps[at] = relative_gaps(ends.proofs)
-        found.ended[at] = found.gaps[at] <= limits.tol
+        found.ended[at] = found.gaps[at] <= tol
         if ends.status is Status.INTERRUPTED:  # or the press would be lost
-            found.ended[own[-1], k, places[-1]] = False
+            found.ended[folds[-1], k, places[-1]] = False
         if ends.status in _ENDED and not found.ended[at].all():
             return ends.status
-    before: list[Any] = [None] * len(weights)
-    for fold, place in np.argwhere(~found.ended[:, k]).tolist():
-        one = dataclasses.replace(
-            training,
-            C=weights[fold] * Cs[place],
-            tasks=training.tasks.weighed(factors[fold]),
-            starts=_start(training, k, before[fold], Cs[place]),
-            recipe=found.recipes[k],
-        )
-        _, solution = solve_task(one, k, None)
-        at, before[fold] = (fold, k, place), (solution, Cs[place])
-        found.W[at], found.b[at] = solution.w, solution.b
-        found.gaps[at] = solution.certificate.relative_gap
-        found.ended[at] = solution.status not in _ENDED
-        if not found.ended[at]:
-            return solution.status
     return None
 
 
-def _start(training: Training, k: int, before: Any, C: float) -> Any:
-    """Where problem k starts: at the solution of a smaller C, if there is one."""
-    if before is None:
-        return None
-    starts: list[Any] = [None] * len(training.tasks)
-    starts[k] = scaled(training, k, before[0], C / before[1])
-    return starts
-
-
-def _by_newton(found: LinearFolds, k: int, C: Vector, factors: Vector) -> LinearEnds:
-    """Problem k with several C of all rows (t, m), by Newton's method on the columns.
-
-    ``factors`` (t,) are those of the rows of label +1.
-    """
-    training, q = found.training, found.recipes[k].q
-    X: Any = training.rows.in_memory()
-    chosen = training.chosen(k)
-    if chosen is not None:
-        X, C = X[chosen], C.take(chosen, axis=1)
-    X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
-    y = training.signs(k).astype(np.float64)
-    C = np.where(y > 0.0, C * factors[:, np.newaxis], C)
+def _by_newton(
+    found: LinearFolds, k: int, data: tuple[Vector, Vector, Vector]
+) -> LinearEnds:
+    """Problem k of rows X and labels y with several C, (t, m), by Newton's method."""
+    (X, y, C), q = data, found.recipe_of(k, None).q
     q = None if q is None else np.tile(q, (len(C), 1))
-    problems = ManyLinearProblems(X, np.tile(y, (len(C), 1)), C, *form(training), q)
-    threads, limits = n_threads(training.rows.options.get("n_jobs")), training.limits
-    return solve_linear_places(problems, limits, threads, digits=limits.tol)
+    training, signs = found.training, np.tile(y, (len(C), 1))
+    problems = ManyLinearProblems(X, signs, C, *form(training), q)
+    threads, tol = n_threads(training.rows.options.get("n_jobs")), _tol(found)
+    is_squared = found.products is not None and not problems.loss.is_bounded
+    few = SQUARED_FIRST if is_squared else 0
+    limits = training.limits
+    return solve_linear_places(problems, limits, threads, digits=tol, few=few)
+
+
+def _tol(found: LinearFolds) -> float:
+    """The gap that is asked for."""
+    return found.training.limits.tol
+
+
+def _solve_in_turn(found: LinearFolds) -> Status | None:
+    """Solve what is left as single fits do, by fold and C; what ended it early.
+
+    Of each fold by its own rows: those without weight make single solvers slow.
+    """
+    alone = found.training.recipe.q is not None  # tubes differ
+    for fold in np.flatnonzero(~found.ended.all(axis=(1, 2))).tolist():
+        before: dict[int, tuple[Solution, float]] = {}
+        for place in np.flatnonzero(~found.ended[fold].all(axis=0)).tolist():
+            left = np.flatnonzero(~found.ended[fold, :, place])
+            for some in np.split(left, len(left)) if alone else [left]:
+                stopped = _solve_some(found, (fold, some, place), before)
+                if stopped is not None:
+                    return stopped
+    return None
+
+
+def _solve_some(
+    found: LinearFolds,
+    at: tuple[int, Index, int],
+    before: dict[int, tuple[Solution, float]],
+) -> Status | None:
+    """Solve some problems of a fold and a C; what ended them early.
+
+    They begin at the solutions of a smaller C, by problem, that there are ``before``.
+    """
+    (fold, some, place), whole = at, found.training
+    kept, C, tasks = np.flatnonzero(found.weights[fold]), found.Cs[place], whole.tasks
+    negative, first = tasks.negative, int(some[0])
+    training = dataclasses.replace(
+        whole,
+        rows=as_rows(whole.rows.take(kept), **whole.rows.options),
+        index=whole.index[kept],
+        C=found.weights[fold, kept] * C,
+        tasks=BinaryTasks(
+            tasks.positive[some],
+            None if negative is None else negative[some],
+            found.factors[fold, some],
+        ),
+        recipe=found.recipe_of(first, kept),
+    )
+    if first in before:
+        starts = [
+            scaled(training, t, before[k][0], C / before[k][1]) if k in before else None
+            for t, k in enumerate(some.tolist())
+        ]
+        training = dataclasses.replace(training, starts=starts)
+    for k, solution in zip(some.tolist(), solve_tasks(training), strict=True):
+        point, before[k] = (fold, k, place), (solution, C)
+        found.W[point], found.b[point] = solution.w, solution.b
+        found.gaps[point] = solution.certificate.relative_gap
+        found.ended[point] = solution.status not in _ENDED
+        if not found.ended[point]:
+            return solution.status
+    return None

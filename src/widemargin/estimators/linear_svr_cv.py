@@ -7,14 +7,14 @@ import numpy as np
 from sklearn.base import clone
 
 from widemargin.estimators.fold_scores import judge_targets
-from widemargin.estimators.folds import Folds
+from widemargin.estimators.folds import Folds, Index
 from widemargin.estimators.linear_folds import LinearFolds, solve_linear_folds
 from widemargin.estimators.linear_svr import LinearSVR, linear_recipe
 from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.points import Judge, Machine, Points
 from widemargin.estimators.selected_regressor import SelectedRegressor
 from widemargin.estimators.selection import grid
-from widemargin.estimators.training import Training, Vector
+from widemargin.estimators.training import Recipe, Training, Vector
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 
@@ -173,7 +173,11 @@ def solve_widths(
     folds : factors of C in each fold, (folds, m); values of C
     """
     machines = [clone(machine).set_params(epsilon=width) for width in widths]
-    recipes = [linear_recipe(one, target) for one in machines]
-    tasks = one_task(len(recipes))
-    one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)
-    return solve_linear_folds(one, *folds, recipes=recipes)
+
+    def recipe_of(k: int, some: Index | None) -> Recipe:
+        """The recipe of a width, over some of the rows or all."""
+        return linear_recipe(machines[k], target if some is None else target[some])
+
+    tasks, first = one_task(len(widths)), recipe_of(0, None)
+    one = dataclasses.replace(training, recipe=first, tasks=tasks)
+    return solve_linear_folds(one, *folds, recipe_of=recipe_of)

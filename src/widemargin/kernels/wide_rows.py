@@ -26,7 +26,7 @@ from widemargin.system.threads import ONE_BLAS_THREAD
 # a fit, of functions of these, which take longer to make one by one, and where many
 # problems share all values.
 MOST_ROWS = 4096
-ALONE, OF_PRODUCTS, SHARED = (1, 600), (3, 200), (8, 128)
+PRODUCTS, FUNCTIONS, SHARED = (1, 600), (3, 200), (8, 128)
 # Rows whose values with those before them are one task of a thread, at most: 64 take
 # 1.1 to 1.3 times as long, 128 and 512 0.9 to 1.2 times (300 x 10,000 to 1,500 x
 # 30,000). And its multiplications, some 70 ms, as the time is looked at before each
@@ -109,36 +109,28 @@ class WideRows(AllPairs):
         return ValueBounds(eps, double.h * (double.eps / eps), double.s)
 
 
-def are_few(X: Any, is_shared: bool = False, is_linear: bool = True) -> bool:
-    """Whether rows are dense, and few for their columns.
+def may_suit(X: Any, kernel: Kernel, few: tuple[int, int] | None = None) -> bool:
+    """Whether rows are few, and the kernel a semidefinite function of products.
 
-    More may be few where many problems share the values of all pairs, as those of folds
-    do, or where each of these is a function of a product.
+    ``few`` are rows for each column, and the least columns; None: those of one fit.
     """
-    if not isinstance(X, np.ndarray):
+    if kernel.named is None or not (kernel.is_psd and isinstance(X, np.ndarray)):
         return False
-    (m, n), (share, least) = X.shape, ALONE if is_linear else OF_PRODUCTS
-    if is_shared:
-        share, least = SHARED
-    return bool(m <= min(share * n, MOST_ROWS) and n >= least)
+    of_fit = PRODUCTS if kernel.name == "linear" else FUNCTIONS
+    (m, n), (share, least) = X.shape, few or of_fit
+    suits = m <= min(share * n, MOST_ROWS) and n >= least
+    return suits and kernel.named.sums in ("product", "square")
 
 
-def may_suit(X: Any, kernel: Kernel, is_shared: bool = False) -> bool:
-    """Whether rows are few, and the kernel a semidefinite function of products."""
-    if kernel.named is None or not kernel.is_psd:
-        return False
-    is_linear = kernel.name == "linear"
-    few = are_few(X, is_shared, is_linear)
-    return few and kernel.named.sums in ("product", "square")
-
-
-def layout_of(X: Any, kernel: Kernel, is_shared: bool = False) -> Layout | None:
+def layout_of(
+    X: Any, kernel: Kernel, few: tuple[int, int] | None = None
+) -> Layout | None:
     """The layout of rows that suit; of others None.
 
     They are not mostly zeros; and where the kernel is one of distances, |x|^2 + |z|^2 -
     2x'z has to keep their digits.
     """
-    if not may_suit(X, kernel, is_shared):
+    if not may_suit(X, kernel, few):
         return None
     layout = Layout(kernel.form, X, np.float32)
     keeps_digits = not layout.as_double().by_differences

@@ -43,7 +43,7 @@ class ManyLinearProblems:
     ----------
     X : ndarray (m, n), float64, or csr_array of float32 or float64
     y : ndarray (t, m), labels +1 and -1 of each problem
-    C : ndarray (t, m), weights > 0
+    C : ndarray (t, m), weights >= 0
     loss : PointwiseLoss
     intercept : {"free", "penalized", "none"}
     q : ndarray (t, 2 m) or None, default=None

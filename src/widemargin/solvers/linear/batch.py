@@ -12,7 +12,7 @@ problems one after the other; what comes out does not depend on them.
 import functools
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +69,16 @@ class LinearEnds(NamedTuple):
     status: Status
 
 
-def solve_many_linear(
+def solve_many_linear(  # noqa: PLR0913  (options, by keyword)
     problems: ManyLinearProblems,
     limits: Limits,
     threads: int,
     *,
     to_digits: bool = False,
     visits: float = 0.0,
-    **how: Any,
+    few: int = 0,
+    seed: int = 0,
+    starts: tuple[Vector, Vector] | None = None,
 ) -> list[Solution]:
     """Solve problems to a relative gap.
 
@@ -91,7 +93,12 @@ def solve_many_linear(
     visits : float
         Of sparse rows: coordinate descent takes them, up to so many visits of each. 0:
         Newton's method, of sparse rows for the squared loss.
-    **how : ``few``, ``seed`` and ``starts`` of `solve_linear_places`
+    few : int
+        Newton steps after which a problem is given up where hardly as many rows as
+        columns have a loss, if any: products of rows take less time then.
+    seed : int, of the order in which rows are visited
+    starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
+        Dual variables and free intercepts where coordinate descent begins.
 
     Returns
     -------
@@ -100,8 +107,16 @@ def solve_many_linear(
     """
     begin, (t, m) = limits.clock.seconds(), problems.y.shape
     digits = DIGITS if to_digits and m <= FEW_ROWS else limits.tol
-    how = how | {"digits": digits, "visits": visits}
-    ends = solve_linear_places(problems, limits, threads, **how)
+    ends = solve_linear_places(
+        problems,
+        limits,
+        threads,
+        digits=digits,
+        visits=visits,
+        few=few,
+        seed=seed,
+        starts=starts,
+    )
     bounds = [Certificate(*one) for one in ends.proofs.tolist()]
     seconds = (limits.clock.seconds() - begin) / t
     zeros, steps = problems.zero_objectives.tolist(), ends.steps
@@ -130,13 +145,7 @@ def solve_linear_places(  # noqa: PLR0913  (options, by keyword)
     problems, limits, threads : as of `solve_many_linear`
     digits : float
         A gap below the one that is asked for, which is worth some further steps.
-    visits : float, as of `solve_many_linear`
-    few : int
-        Newton steps after which a problem is given up where hardly as many rows as
-        columns have a loss, if any: products of rows take less time then.
-    seed : int, of the order in which rows are visited
-    starts : ndarrays (t, m) or (t, 2 m), and (t,), or None
-        Dual variables and free intercepts where coordinate descent begins.
+    visits, few, seed, starts : as of `solve_many_linear`
     """
     (t, m), n = problems.y.shape, problems.X.shape[1]
     core, units = problems.in_units()
