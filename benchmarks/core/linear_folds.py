@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.kernel.small_sets import SETS, file
 from widemargin import SVC, SVCCV, LinearSVCCV
+from widemargin.estimators import linear_folds
 
 CS = np.logspace(-2, 3, 6)
 SMALL = "iris", "wine", "breast_cancer", "digits"
@@ -37,7 +38,7 @@ MACHINES = {
     ),
     "LinearSVC": (LinearSVCCV(Cs=CS, refit=False), sklearn.svm.LinearSVC()),
 }
-RULE = "widemargin.estimators.linear_folds._before"
+PLAN = "widemargin.estimators.linear_folds._plan"
 SECONDS = 10.0  # of the turns of one line, after which no more begin
 
 
@@ -85,10 +86,21 @@ def one_by_one():
         yield
 
 
+def by_products(*asked, plan=linear_folds._plan):
+    """Products of rows to their end; what is left is fitted as single machines are."""
+    return plan(*asked)._replace(products=True, most=None, newton=False)
+
+
+def by_columns(*asked, plan=linear_folds._plan):
+    """Newton's method alone, where there are few columns."""
+    found = plan(*asked)
+    return found._replace(products=not found.newton)
+
+
 WAYS = {
     "at once": contextlib.nullcontext,
-    "products": lambda: mock.patch(RULE, return_value={}),
-    "columns": lambda: mock.patch(RULE, return_value=None),
+    "products": lambda: mock.patch(PLAN, by_products),
+    "columns": lambda: mock.patch(PLAN, by_columns),
     "by fold": one_by_one,
 }
 
