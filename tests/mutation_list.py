@@ -2439,4 +2439,32 @@ MUTATIONS = [
         "sizes = 1 * sizes",
         ("tests/estimators/test_nu.py",),
     ),
+    Mutation(
+        "linear folds: rows that are held out have no say in the intercept",
+        "many_linear.py",
+        "high = levels[falls].min",
+        "high = levels[~rises].min",
+        ("tests/estimators/test_linear_folds.py",),
+    ),
+    Mutation(
+        "linear folds: each problem has its factors in a fold",
+        "linear_folds.py",
+        "found.factors[folds, k, np.newaxis], 1.0)",
+        "1.0, 1.0)",
+        ("tests/estimators/test_linear_folds.py",),
+    ),
+    Mutation(
+        "linear folds: no press of Ctrl-C is lost",
+        "linear_folds.py",
+        "found.ended[folds[-1], k, places[-1]] = False",
+        "pass",
+        ("tests/estimators/test_linear_folds.py",),
+    ),
+    Mutation(
+        "linear folds: what products leave is zero there",
+        "folds.py",
+        "ends.c[part], ends.scores[part] = 0.0, np.nan",
+        "ends.scores[part] = np.nan",
+        ("tests/estimators/test_linear_folds.py",),
+    ),
 ]

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_blobs, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from tests.cases.reference import objective
@@ -35,8 +36,8 @@ def found(monkeypatch):
     all_found = []
     solve = linear_folds.solve_linear_folds
 
-    def remembered(*asked):
-        all_found.append(solve(*asked))
+    def remembered(*asked, **how):
+        all_found.append(solve(*asked, **how))
         return all_found[-1]
 
     for module in (svc_cv, linear_svc_cv):
@@ -343,9 +344,10 @@ def test_regressions_are_solved_at_once_too(kind, loss, intercept, monkeypatch):
                 bounds = one.solution_.certificate
                 assert bounds.dual <= value * (1.0 + 1e-12)
                 assert value <= bounds.primal / (1.0 - gaps[fold, e, c])
-                score = one.score(X[test], y[test], sample_weight=weights[test])
+                predicted, known = X[test] @ w + b, weights[test]
+                score = r2_score(y[test], predicted, sample_weight=known)
                 found_score = search.scores_.reshape(3, 2, 3)[fold, e, c]
-                assert found_score == pytest.approx(score, abs=1e-3)
+                assert found_score == pytest.approx(score, abs=1e-9)
 
 
 def tube(X, y, C, epsilon, form, w, b):
@@ -371,3 +373,33 @@ def test_large_or_scored_regressions_are_fitted_by_fold(monkeypatch):
     search = LinearSVRCV(Cs=CS, cv=3).fit(X, y)
     assert found == [None]
     assert search.path_.max() <= 1e-4
+
+
+@on_ways
+@pytest.mark.parametrize("kind", [SVCCV, LinearSVRCV])
+def test_rows_that_a_fold_holds_out_have_no_say(kind, way, found, monkeypatch):
+    """They limited the interval of best intercepts: labels that leaked into scores."""
+    rng, train = np.random.default_rng(0), np.arange(120)
+    X, test = rng.normal(size=(160, 3)), np.arange(120, 160)
+    given = {"cv": [(train, test)], "Cs": [1e-4], "intercept": "free", "refit": False}
+    if kind is SVCCV:
+        y = (np.arange(160) % 2).astype(float)
+        X[:, 0] += y
+        search = SVCCV(kernel="linear", **given)
+        by_rule(monkeypatch, way)
+    else:  # a tube that holds all
+        y = rng.normal(size=160) + 5.0
+        search = LinearSVRCV(epsilons=[9.0], **given)
+    monkeypatch.setattr(linear_svr_cv, "solve_linear_folds", svc_cv.solve_linear_folds)
+    intercepts = []
+    for shift in (0.0, 30.0):
+        moved, target = X.copy(), y.copy()
+        moved[test] -= shift
+        if kind is SVCCV:
+            target[test] = target[test][::-1]
+        else:
+            target[test] += shift
+        search.fit(moved, target)
+        intercepts.append(found[-1].b.ravel()[0])
+    assert intercepts[0] != 0.0
+    assert intercepts[1] == pytest.approx(intercepts[0], rel=1e-9)

@@ -77,7 +77,7 @@ class LinearFolds:
     Cs : ndarray (C,), rising
     factors : ndarray (folds, problems), of C for the rows of label +1 of each problem
     products : Folds or None, the machines that products of rows have solved
-    W : ndarray (folds, problems, C, n), the weights of the others; of these zero
+    W : ndarray (folds, problems, C, n), weights; 0 of what products have solved
     b, gaps : ndarray (folds, problems, C), intercepts and certified relative gaps
     ended : bool ndarray (folds, problems, C), whether no limit ended a problem
     stopped : Status or None, what ended it early
@@ -150,6 +150,11 @@ def solve_linear_folds(
         Of C in each fold for the rows of label +1 of each problem; None: 1.
     recipe_of : callable or None
         See `RecipeOf`: regressions differ by their tubes. None: as of the training.
+
+    Returns
+    -------
+    `Folds` where products of rows have solved all, or a limit ended these; else
+    `LinearFolds`.
     """
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return None
@@ -180,12 +185,21 @@ def solve_linear_folds(
         gaps,
         ended,
     )
-    left = np.flatnonzero(~ended.all(axis=(0, 2))).tolist()
-    for k in left if plan.newton else ():
+    try:
+        stopped = _solve_left(found, plan.newton)
+    except KeyboardInterrupt:  # between calls of the core: what was finished stays
+        stopped = Status.INTERRUPTED
+    return dataclasses.replace(found, stopped=stopped)
+
+
+def _solve_left(found: LinearFolds, by_newton: bool) -> Status | None:
+    """Solve what products have left; what ended it early."""
+    left = np.flatnonzero(~found.ended.all(axis=(0, 2))).tolist()
+    for k in left if by_newton else ():
         stopped = _solve_by_newton(found, k)
         if stopped is not None:
-            return dataclasses.replace(found, stopped=stopped)
-    return dataclasses.replace(found, stopped=_solve_in_turn(found))
+            return stopped
+    return _solve_in_turn(found)
 
 
 def _plan(training: Training, t: int) -> _Plan:
@@ -313,7 +327,7 @@ def _solve_some(
 ) -> Status | None:
     """Solve some problems of a fold and a C; what ended them early.
 
-    They begin at the solutions of a smaller C, by problem, that there are ``before``.
+    Each begins at its solution with the smaller C ``before``, if there is one.
     """
     (fold, some, place), whole = at, found.training
     kept, C, tasks = np.flatnonzero(found.weights[fold]), found.Cs[place], whole.tasks
@@ -330,7 +344,7 @@ def _solve_some(
         ),
         recipe=found.recipe_of(first, kept),
     )
-    if first in before:
+    if any(k in before for k in some.tolist()):
         starts = [
             scaled(training, t, before[k][0], C / before[k][1]) if k in before else None
             for t, k in enumerate(some.tolist())

@@ -148,7 +148,7 @@ break_ties, tol, max_iter : as of `LinearSVC`
             weights, factors = self._fold_weights(training, judge)
             try:
                 found = solve_linear_folds(training, weights, self.Cs_, factors)
-            except KeyboardInterrupt:  # of the products: no point is finished
+            except KeyboardInterrupt:  # before one point is finished
                 points.stopped = Status.INTERRUPTED
                 return points
         if found is None:

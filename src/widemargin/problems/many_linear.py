@@ -85,6 +85,7 @@ class ManyLinearProblems:
         """Intercepts in the middle of the best ones, where an interval is best.
 
         That is so for the hinge where no alpha (t, m) or (t, 2 m) lies between 0 and C.
+        Rows with C = 0, which a fold holds out, have no say.
         """
         if self.intercept != "free" or not self.loss.is_bounded:
             return b
@@ -96,8 +97,9 @@ class ManyLinearProblems:
             y = np.stack([self.y[k], -self.y[k]])[: alpha.shape[1]]
             levels = y * margins[k] - self.X @ W[k]
             rises = np.where(y > 0.0, below[k], above[k])
+            falls = np.where(y > 0.0, above[k], below[k])
             low = levels[rises].max(initial=-np.inf)
-            high = levels[~rises].min(initial=np.inf)
+            high = levels[falls].min(initial=np.inf)
             if -np.inf < low <= high < np.inf:
                 b[k] = 0.5 * (low + high)
         return b

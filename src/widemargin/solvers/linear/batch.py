@@ -144,7 +144,7 @@ def solve_linear_places(  # noqa: PLR0913  (options, by keyword)
     ----------
     problems, limits, threads : as of `solve_many_linear`
     digits : float
-        A gap below the one that is asked for, which is worth some further steps.
+        A gap that is worth some further steps where it is below the one asked for.
     visits, few, seed, starts : as of `solve_many_linear`
     """
     (t, m), n = problems.y.shape, problems.X.shape[1]
