@@ -35,9 +35,9 @@ NAME = "batch"
 MOST_STEPS = 300
 # How far a problem got, by the method that it was given to.
 NEWTON_STEPS, UPDATES = "newton_steps", "updates"
-# Entries of all matrices together that are worth a second thread. Fits of digits took
-# 0.95 to 1.2 times as long with one from 3,600 to 77,000, 1 to 1.3 times to 512,000 and
-# 0.76 times at 1,090,000, on two cores that had other work too.
+# Entries of all matrices together that are worth a second thread. Fits of digits, ten
+# classes, take 0.72 to 0.84 of the time with it from 64,000 on, 0.98 to 1.14 with 38,000
+# and fewer.
 SHARED_ENTRIES = 40_000
 # Entries up to which OpenBLAS takes one thread for a product anyway: 9,216 of a matrix
 # and a vector (its interface/gemv.c), more of two matrices. To say so takes 5 % of a
