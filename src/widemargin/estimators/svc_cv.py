@@ -173,14 +173,13 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
         weights, factors = self._fold_weights(training, judge)
         scheme = scheme_of(len(self.classes_), self.multi_class)
         deciding = decided_by(machine, scheme)
+        is_free = judge.scale is None  # else each fold has columns of its own
         for folds, g, _, places in points.by_gamma():
             found: Folds | LinearFolds | None = None
             some, own = (weights[folds], self.Cs_[places]), factors[folds]
-            if judge.scale is not None:
-                pass
-            elif training.recipe.kernel is None:
+            if is_free and training.recipe.kernel is None:
                 found = solve_linear_folds(training, *some, own)
-            else:
+            elif is_free:
                 recipe = machine._recipe_with(kernels[g])
                 one = dataclasses.replace(training, recipe=recipe)
                 found = solve_folds(one, *some, copies=len(weights), factors=own)

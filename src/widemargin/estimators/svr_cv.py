@@ -164,15 +164,14 @@ class SVRCV(SelectedRegressor):
         n_widths = len(self.epsilons_)
         shape = len(judge.folds), len(kernels) * n_widths, len(self.Cs_)
         points = self._no_points(shape)
+        is_free = judge.scale is None  # else each fold has columns of its own
         for folds, g, own, places in points.by_gamma(n_widths):
             widths = self.epsilons_[own % n_widths].tolist()
             some = judge.factors[folds], self.Cs_[places]
             found: Folds | LinearFolds | None = None
-            if judge.scale is not None:
-                pass
-            elif training.recipe.kernel is None:
+            if is_free and training.recipe.kernel is None:
                 found = solve_widths(training, machine, judge.y, widths, some)
-            else:
+            elif is_free:
                 recipes = [machine._recipe_with(kernels[g], w, judge.y) for w in widths]
                 tasks = one_task(len(recipes))
                 one = dataclasses.replace(training, recipe=recipes[0], tasks=tasks)

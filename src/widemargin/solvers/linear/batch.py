@@ -36,8 +36,8 @@ MOST_STEPS = 300
 # How far a problem got, by the method that it was given to.
 NEWTON_STEPS, UPDATES = "newton_steps", "updates"
 # Entries of all matrices together that are worth a second thread. Fits of digits, ten
-# classes, take 0.72 to 0.84 of the time with it from 64,000 on, 0.98 to 1.14 with 38,000
-# and fewer.
+# classes, take 0.72 to 0.84 of the time with it from 64,000 on, with 38,000 0.98 to
+# 1.14 times.
 SHARED_ENTRIES = 40_000
 # Entries up to which OpenBLAS takes one thread for a product anyway: 9,216 of a matrix
 # and a vector (its interface/gemv.c), more of two matrices. To say so takes 5 % of a
