@@ -389,10 +389,14 @@ class BatchProblem {
     auto& own = *static_cast<BatchProblem*>(self);
     const auto& of = own.of_;
     const std::size_t p = own.narrow_.at()[k];
-    return own.narrow_.cut<Stored>(k, of.group.size(), [&](std::size_t g) {
+    const auto part_of = [&](std::size_t g) {
       const auto* const values = own.rows_.template part<Stored>(p, g);
       return Narrow::Part<Stored>{values, of.group_begin[g], of.group_begin[g + 1]};
-    });
+    };
+    if constexpr (sizeof(Stored) == 1)
+      return own.narrow_.cut(k, of.group.size(), part_of, own.code_.kernels.cut_bytes);
+    else
+      return own.narrow_.cut(k, of.group.size(), part_of);
   }
 
   // The last digits of a small problem, or the gap as it is; and what comes out.

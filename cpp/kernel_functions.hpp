@@ -119,7 +119,7 @@ template <typename Real>
 struct Table<Real, KernelKind::rbf> {
   static constexpr bool is_there = true;
   Real values[Choice<Real>::size];
-  StripBytes norms;
+  Bytes norms[kOfStrip];
   std::size_t most = 0;  // of the norms: too large where bytes do not hold them
 
   void fill(const Function<Real, KernelKind::rbf>& f, const Real* x_norms) {
@@ -135,28 +135,27 @@ struct Table<Real, KernelKind::rbf> {
       bytes[s] = static_cast<std::uint8_t>(norm);
       most = norm > most ? norm : most;
     }
-    std::memcpy(&norms, bytes, kStrip);
+    std::memcpy(norms, bytes, kStrip);
   }
 
   // The values of a row with `own` ones, which bytes count; or false, with its products, where a
   // distance is not in the table.
   bool line(const Choice<Real>& table, const std::uint8_t* strip, const std::int32_t* indices,
             std::size_t own, Real* out) const {
-    const StripBytes both = count_ones(strip, indices, own);
-    StripBytes apart;
-    Bytes all_bits{};
-    for (std::size_t v = 0; v < StripBytes::kVectors; ++v) {
-      const Bytes alone = norms.vectors[v] - both.vectors[v];  // ones of a sample, not of the row
-      apart.vectors[v] = alone + (static_cast<std::uint8_t>(own) - both.vectors[v]);
-      all_bits |= apart.vectors[v];
+    Bytes both[kOfStrip], apart[kOfStrip], all_bits{};
+    count_in_strips<1>(strip, 0, indices, own, both);
+    for (std::size_t v = 0; v < kOfStrip; ++v) {
+      const Bytes alone = norms[v] - both[v];  // ones of a sample, not of the row
+      apart[v] = alone + (static_cast<std::uint8_t>(own) - both[v]);
+      all_bits |= apart[v];
     }
     std::uint8_t bytes[kStrip];
     if (largest(all_bits) >= Choice<Real>::size) {
-      std::memcpy(bytes, &both, kStrip);
+      std::memcpy(bytes, both, kStrip);
       for (std::size_t s = 0; s < kStrip; ++s) out[s] = static_cast<Real>(bytes[s]);
       return false;
     }
-    std::memcpy(bytes, &apart, kStrip);
+    std::memcpy(bytes, apart, kStrip);
     table.choose(bytes, out);
     return true;
   }

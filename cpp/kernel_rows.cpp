@@ -242,6 +242,20 @@ void add_codes(const float* values, const std::uint8_t* codes, const std::int64_
   }
 }
 
+void cut_bytes(const std::uint8_t* bytes, const std::uint8_t* places, const std::uint32_t* to,
+               std::size_t blocks, std::uint8_t* out) {
+  for (std::size_t s = 0; s < blocks; ++s, bytes += kCutBlock, places += kCutBlock) {
+#if defined(__SSSE3__)
+    const auto block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+    const auto chosen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(places));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + to[s]), _mm_shuffle_epi8(block, chosen));
+#else
+    for (std::size_t k = 0; k < kCutBlock; ++k)
+      out[to[s] + k] = places[k] == kNothing ? std::uint8_t{0} : bytes[places[k]];
+#endif
+  }
+}
+
 // `count` is at most the width of a strip.
 void values_apart(double gamma, float step, float* values, std::size_t count) {
   alignas(64) float distances[kStrip] = {}, line[kStrip] = {};
@@ -263,7 +277,8 @@ KernelTable kernel_table() {
           &strip_squares<double>,
           kPicks ? &distances_of_ones : nullptr,
           &values_apart,
-          &add_codes};
+          &add_codes,
+          &cut_bytes};
 }
 
 }  // namespace widemargin::WIDEMARGIN_SIMD

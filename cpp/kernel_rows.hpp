@@ -127,11 +127,12 @@ using AddRows = void (*)(const Stored* rows, const std::int64_t* place, std::siz
 template <typename Real>
 using StripSquares = void (*)(const Real* strip, std::size_t n, Real* squares);
 
-// The squared distances of samples of ones from sparse rows of ones, up to 255 each, or half of
-// them: row b goes to out + place[b] * stride. And the values of rbf at the distances 0, step,
-// 2 step, ..., as `KernelRows` has them.
-using OnesDistances = void (*)(const Strips<float>& X, const Batch<float>& batch, bool halved,
-                               const std::int64_t* place, std::size_t stride, std::uint8_t* out);
+// The squared distances of samples of ones, n bytes each, from a sparse row of ones, up to 255
+// each, or half of them. Of the samples there are whole strips, with their numbers of ones. And the
+// values of rbf at the distances 0, step, 2 step, ..., as `KernelRows` has them.
+using OnesDistances = void (*)(const std::uint8_t* ones, const std::uint8_t* norms,
+                               std::size_t samples, std::size_t n, const std::int32_t* indices,
+                               std::size_t count, bool halved, std::uint8_t* out);
 using ValuesApart = void (*)(double gamma, float step, float* values, std::size_t count);
 // The sums of `AddRows` over values that bytes choose, row r at codes + place[r].
 using AddCodes = void (*)(const float* values, const std::uint8_t* codes, const std::int64_t* place,
@@ -139,6 +140,13 @@ using AddCodes = void (*)(const float* values, const std::uint8_t* codes, const 
                           std::size_t end, double* sums);
 // How many values there are to choose from.
 constexpr std::size_t kCodes = 32;
+// Some bytes of each 16, one after the other: those of block s go to out + to[s], zeros behind
+// them, 16 bytes in all; the k-th is number places[16 s + k] of the block, and 128 says that there
+// is none.
+constexpr std::size_t kCutBlock = 16;
+constexpr std::uint8_t kNothing = 128;
+using CutBytes = void (*)(const std::uint8_t* bytes, const std::uint8_t* places,
+                          const std::uint32_t* to, std::size_t blocks, std::uint8_t* out);
 
 struct KernelTable {
   KernelRows<float> rows32;
@@ -151,6 +159,7 @@ struct KernelTable {
   OnesDistances ones_apart;  // null: the instruction set is slow to choose values
   ValuesApart values_apart;
   AddCodes add_codes;
+  CutBytes cut_bytes;
 
   template <typename Real>
   KernelRows<Real> rows() const {

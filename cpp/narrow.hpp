@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel_rows.hpp"
 #include "large_pages.hpp"
 #include "pair_steps.hpp"
 
@@ -27,7 +28,8 @@ class Narrow {
   void turn_off() { at_.clear(); }
   std::size_t held() const { return rows_.bytes(); }
   static std::size_t bytes(std::size_t variables, bool coded) {
-    return variables * wide(variables) * (coded ? sizeof(std::uint8_t) : sizeof(float));
+    const std::size_t width = wide(variables);
+    return variables * (coded ? width + kCutBlock : width * sizeof(float));
   }
 
   // Take the variables `at`, which rise, of a problem: of those that it has, if it is on; else with
@@ -48,6 +50,7 @@ class Narrow {
     room_.resize(2 * width);
     ends_ = {0, width}, still_ = {0, 0, width};
     ways_.resize(q);
+    if (coded) find_places(all.width);
     for (std::size_t k = 0; k < q; ++k) {
       const std::size_t p = at_[k];
       diagonal_[k] = all.diagonal[p], ridge_[k] = all.ridge[p], F_[k] = all.F[p];
@@ -69,20 +72,28 @@ class Narrow {
   }
 
   // Row k, of the parts of the whole row; part_of(g) says where it is.
-  template <typename Stored, class F>
-  const Stored* cut(std::size_t k, std::size_t parts, const F& part_of) {
-    Stored* const row = static_cast<Stored*>(rows_.get()) + k * ends_[1];
+  template <class F>
+  const float* cut(std::size_t k, std::size_t parts, const F& part_of) {
+    float* const row = row_at(k, ends_[1]);
     std::size_t s = 0;
     for (std::size_t g = 0; g < parts; ++g) {
-      const Part<Stored> part = part_of(g);
+      const Part<float> part = part_of(g);
       for (; s < at_.size() && at_[s] < part.end; ++s) row[s] = part.values[at_[s] - part.begin];
     }
-    std::fill(row + s, row + ends_[1], Stored(0));
-    if constexpr (sizeof(Stored) == 1)
-      coded_.known[k] = row;
-    else
-      cut_.known[k] = row;
-    return row;
+    std::fill(row + s, row + ends_[1], 0.0f);
+    return cut_.known[k] = row;
+  }
+  // The same of a coded row, with room for a block behind it.
+  template <class F>
+  const std::uint8_t* cut(std::size_t k, std::size_t parts, const F& part_of, CutBytes cut_bytes) {
+    std::uint8_t* const row = static_cast<std::uint8_t*>(rows_.get()) + k * (ends_[1] + kCutBlock);
+    for (std::size_t g = 0; g < parts; ++g) {
+      const Part<std::uint8_t> part = part_of(g);
+      const std::size_t first = part.begin / kCutBlock, last = part.end / kCutBlock;
+      cut_bytes(part.values, &places_[part.begin], &to_[first], last - first, row);
+    }
+    std::fill(row + at_.size(), row + ends_[1], std::uint8_t{0});
+    return coded_.known[k] = row;
   }
 
   void give_back(double* x, float* F, Relaxation& relaxation) const {
@@ -131,6 +142,17 @@ class Narrow {
             &relaxation_};
   }
 
+  // Where the bytes of a whole row go.
+  void find_places(std::size_t width) {
+    places_.assign(width, kNothing), to_.resize(width / kCutBlock);
+    std::size_t k = 0;
+    for (std::size_t s = 0; s < to_.size(); ++s) {
+      to_[s] = static_cast<std::uint32_t>(k);
+      for (const std::size_t end = (s + 1) * kCutBlock; k < at_.size() && at_[k] < end; ++k)
+        places_[s * kCutBlock + k - to_[s]] = static_cast<std::uint8_t>(at_[k] % kCutBlock);
+    }
+  }
+
   // Rows that are known, cut to some of the variables, each before where it was.
   void keep(const std::vector<std::size_t>& at, std::size_t width) {
     std::vector<std::size_t> before(at.size());
@@ -162,6 +184,8 @@ class Narrow {
   LargePages rows_;
   Known<float> cut_;
   Known<std::uint8_t> coded_;
+  std::vector<std::uint8_t> places_;  // see `CutBytes`
+  std::vector<std::uint32_t> to_;
 };
 
 }  // namespace widemargin

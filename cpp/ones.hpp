@@ -18,11 +18,8 @@ constexpr std::size_t kBytes = kVectorBytes < 32 ? kVectorBytes : 32;
 constexpr std::size_t kMostOnes = 255;
 typedef std::uint8_t Bytes __attribute__((vector_size(kBytes)));
 
-// A byte for each sample of a strip.
-struct StripBytes {
-  static constexpr std::size_t kVectors = kStrip / kBytes;
-  Bytes vectors[kVectors];
-};
+// Vectors of bytes, one for each sample of a strip.
+constexpr std::size_t kOfStrip = kStrip / kBytes;
 
 // An upper bound of bytes that is below 64 (32) where all are: their bits together.
 inline std::size_t largest(Bytes bytes) {
@@ -35,19 +32,21 @@ inline std::size_t largest(Bytes bytes) {
   return bits & 255;
 }
 
-// How many of up to 255 entries of a sparse row of ones each sample has, too.
-inline StripBytes count_ones(const std::uint8_t* strip, const std::int32_t* indices,
-                             std::size_t count) {
-  StripBytes sums{};
+// How many of up to 255 entries of a sparse row of ones each sample of some strips has, too. They
+// lie `apart`, and what is read of the row serves all.
+template <std::size_t strips>
+inline void count_in_strips(const std::uint8_t* ones, std::size_t apart,
+                            const std::int32_t* indices, std::size_t count, Bytes* sums) {
+  constexpr std::size_t vectors = kOfStrip;
+  for (std::size_t v = 0; v < strips * vectors; ++v) sums[v] = Bytes{};
   for (std::size_t p = 0; p < count; ++p) {
-    const std::uint8_t* x = strip + static_cast<std::size_t>(indices[p]) * kStrip;
-    for (std::size_t v = 0; v < StripBytes::kVectors; ++v) {
+    const std::uint8_t* x = ones + static_cast<std::size_t>(indices[p]) * kStrip;
+    for (std::size_t v = 0; v < strips * vectors; ++v) {
       Bytes line;
-      std::memcpy(&line, x + v * kBytes, kBytes);
-      sums.vectors[v] += line;
+      std::memcpy(&line, x + v / vectors * apart + v % vectors * kBytes, kBytes);
+      sums[v] += line;
     }
   }
-  return sums;
 }
 
 // The products of samples of ones with a sparse row of ones: counts of the ones that both have.
@@ -55,36 +54,40 @@ template <typename Real>
 inline void ones_tile(const std::uint8_t* strip, const std::int32_t* indices, std::size_t count,
                       Real* tile) {
   for (std::size_t first = 0; first == 0 || first < count; first += kMostOnes) {
-    const StripBytes sums =
-        count_ones(strip, indices + first, count - first < kMostOnes ? count - first : kMostOnes);
+    Bytes sums[kOfStrip];
+    count_in_strips<1>(strip, 0, indices + first,
+                       count - first < kMostOnes ? count - first : kMostOnes, sums);
     std::uint8_t counts[kStrip];
-    std::memcpy(counts, &sums, kStrip);
+    std::memcpy(counts, sums, kStrip);
     for (std::size_t s = 0; s < kStrip; ++s)
       tile[s] = first == 0 ? Real(counts[s]) : tile[s] + Real(counts[s]);
   }
 }
 
-// |x - z|^2 of the samples of some strips and sparse rows of ones, whose ones are at most 255
+// |x - z|^2 of the samples of some strips and a sparse row of ones, whose ones are at most 255
 // together, in bytes: half of it, where it is even.
-inline void distances_of_ones(const Strips<float>& X, const Batch<float>& batch, bool halved,
-                              const std::int64_t* place, std::size_t stride, std::uint8_t* out) {
+template <std::size_t strips>
+inline void distances_in_strips(const std::uint8_t* ones, const std::uint8_t* norms, std::size_t n,
+                                const std::int32_t* indices, std::size_t count, std::uint8_t shift,
+                                std::uint8_t* out) {
+  constexpr std::size_t vectors = strips * kOfStrip;
+  Bytes own[vectors], apart[vectors];
+  std::memcpy(own, norms, sizeof(own));
+  count_in_strips<strips>(ones, n * kStrip, indices, count, apart);
+  for (std::size_t v = 0; v < vectors; ++v)
+    apart[v] = (own[v] + static_cast<std::uint8_t>(count) - (apart[v] + apart[v])) >> shift;
+  std::memcpy(out, apart, sizeof(apart));
+}
+inline void distances_of_ones(const std::uint8_t* ones, const std::uint8_t* norms,
+                              std::size_t samples, std::size_t n, const std::int32_t* indices,
+                              std::size_t count, bool halved, std::uint8_t* out) {
+  constexpr std::size_t some = 4;
   const std::uint8_t shift = halved ? 1 : 0;
-  for (std::size_t first = 0; first < X.samples; first += kStrip) {
-    const std::uint8_t* strip = X.ones + first * X.n;
-    std::uint8_t bytes[kStrip];
-    for (std::size_t s = 0; s < kStrip; ++s)
-      bytes[s] = static_cast<std::uint8_t>(X.norms[first + s]);
-    StripBytes norms;
-    std::memcpy(&norms, bytes, kStrip);
-    for (std::size_t b = 0; b < batch.count; ++b) {
-      const auto own = static_cast<std::size_t>(batch.end[b] - batch.begin[b]);
-      StripBytes apart = count_ones(strip, batch.indices + batch.begin[b], own);
-      for (std::size_t v = 0; v < StripBytes::kVectors; ++v)
-        apart.vectors[v] = (norms.vectors[v] + static_cast<std::uint8_t>(own) -
-                            (apart.vectors[v] + apart.vectors[v])) >>
-                           shift;
-      std::memcpy(out + static_cast<std::size_t>(place[b]) * stride + first, &apart, kStrip);
-    }
+  for (std::size_t s = 0; s < samples;) {
+    const bool are_some = s + some * kStrip <= samples;
+    const auto& distances = are_some ? distances_in_strips<some> : distances_in_strips<1>;
+    distances(ones + s * n, norms + s, n, indices, count, shift, out + s);
+    s += (are_some ? some : 1) * kStrip;
   }
 }
 
@@ -227,8 +230,10 @@ class SumsByFactors {
       for (std::size_t r = row; r < last; ++r) {
         const auto begin = batch_.begin[first + r];
         const auto own = static_cast<std::size_t>(batch_.end[first + r] - begin);
+        Bytes counts[strips * kOfStrip];
+        count_in_strips<strips>(ones, X_.n * kStrip, batch_.indices + begin, own, counts);
         std::uint8_t places[strips * kStrip];
-        count_in_strips<strips>(ones, batch_.indices + begin, own, places);
+        std::memcpy(places, counts, sizeof(places));
         add_row<strips>(own, places, weights_[r], some);
       }
       float numbers[strips * kStrip];
@@ -244,24 +249,6 @@ class SumsByFactors {
       double* out = sums + strip * kStrip + s;
       store(out, load(out) + load(totals + s) * decay(norms, gamma_));
     }
-  }
-
-  // The counts of `count_ones` in strips one after the other.
-  template <std::size_t strips>
-  void count_in_strips(const std::uint8_t* ones, const std::int32_t* indices, std::size_t own,
-                       std::uint8_t* places) const {
-    constexpr std::size_t vectors = StripBytes::kVectors;
-    Bytes sums[strips * vectors] = {};
-    const std::size_t apart = X_.n * kStrip;
-    for (std::size_t p = 0; p < own; ++p) {
-      const std::uint8_t* x = ones + static_cast<std::size_t>(indices[p]) * kStrip;
-      for (std::size_t v = 0; v < strips * vectors; ++v) {
-        Bytes line;
-        std::memcpy(&line, x + v / vectors * apart + v % vectors * kBytes, kBytes);
-        sums[v] += line;
-      }
-    }
-    std::memcpy(places, sums, sizeof(sums));
   }
 
   template <std::size_t strips>

@@ -201,10 +201,10 @@ class ProblemRows {
     return own;
   }
 
-  // Coded part g of row i, and of some after it.
+  // Coded part g of row i.
   void make_codes(std::size_t i, std::size_t g) {
     const std::size_t own = group_of(i);
-    of_.kept.make_coded(sample_of(i, own), of_.group[own], of_.group[g], gathered_);
+    of_.kept.make_coded(sample_of(i, own), of_.group[own], of_.group[g]);
   }
 
   // Part g of row i; and of others of its group that are likely to move soon.
