@@ -987,6 +987,20 @@ MUTATIONS = [
         CODED,
     ),
     Mutation(
+        "coded rows: where the bytes that are kept lie",
+        "narrow.hpp",
+        "(at_[k] % kCutBlock)",
+        "((at_[k] + 1) % kCutBlock)",
+        CODED,
+    ),
+    Mutation(
+        "coded rows: strips that are counted together",
+        "ones.hpp",
+        "x + v / vectors * apart + v % vectors * kBytes",
+        "x + v % vectors * kBytes",
+        CODED,
+    ),
+    Mutation(
         "one-hot rows: entries of exact scores",
         "gathered.hpp",
         "          ones[at] = 1;",
@@ -1657,6 +1671,13 @@ MUTATIONS = [
         "- square - ball.offset_",
         "- square + ball.radius_**2",
         BALL_FILES,
+    ),
+    Mutation(
+        "twofold: what weights are off by",
+        "twofold.py",
+        "+ off + bound(off, terms)",
+        "",
+        TWOFOLD,
     ),
     # -- exp in twice the precision
     Mutation(

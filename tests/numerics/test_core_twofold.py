@@ -290,6 +290,30 @@ def test_errors_hold_at_every_scale(form, scale, simd):
     check_sums(form, X, Z, c, simd)
 
 
+@pytest.mark.parametrize("scale", [1e-160, 1e-150, 1.0, 1e100, 1e148])
+@pytest.mark.parametrize("cancels", [False, True])
+def test_linear_sums_by_weights_are_within_their_errors(scale, cancels):
+    X, Z = rows(6, 5, scale / 1e6, seed=0), rows(40, 5, 1e-6 * scale, seed=1)
+    c = np.random.default_rng(2).normal(size=40)
+    if cancels:  # weights are rounding
+        Z, c = np.vstack([Z, Z]), np.append(c, -c)
+        Z[-1, 0] += scale * 1e-3
+    for A, B in zip(storages(X), storages(Z), strict=False):
+        hi, lo, error = twofold.linear_sums(A, B, c)
+        terms = np.abs(X) @ (np.abs(Z).T @ np.abs(c))
+        weights = [product(exact(column), exact(c)) for column in Z.T]
+        assert_within(hi, lo, error, [product(exact(x), weights) for x in X])
+        assert (error <= 1e-28 * terms + 1e-320).all()
+
+
+def test_linear_sums_that_overflow_have_no_finite_error():
+    X, Z = np.array([[1e200, 0.0], [0.0, 1.0]]), np.full((3, 2), 1e200)
+    hi, lo, error = twofold.linear_sums(X, Z, np.ones(3))
+    assert np.isinf(error[0]), np.isfinite(error[1])
+    _, _, error = twofold.linear_sums(X, 1e108 * Z, np.ones(3))
+    assert np.isinf(error).all()
+
+
 DISTANCES = [form for form in FORMS if KINDS[form[0]].sums != "product"]
 
 

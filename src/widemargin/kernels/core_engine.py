@@ -259,6 +259,9 @@ class CoreEngine:
     ) -> tuple[Vector, Vector, Vector]:
         """The sums in twice the precision: high parts, errors, low parts."""
         form, X, Z = self._kernel.form, self._X, self._X[J]
+        if self._kernel.name == "linear":
+            hi, lo, error = twofold.linear_sums(X[rows], Z, c)
+            return hi, error, lo
         out = np.empty((3, len(rows)))
 
         def task(some: slice) -> None:
