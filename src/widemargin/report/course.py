@@ -113,7 +113,7 @@ def convergence_of_many(
             figure, "gap", "Line chart: relative gaps of all classes against time"
         ),
         f"The relative gaps of {len(solutions)} binary problems, each {which}, in "
-        f"{time}: the slowest {goal}. "
+        f"at most {time} each: the slowest {goal}. "
         + (f"{_KEY_OF_POINTS} {between(solutions)}" if keeps_ends(solutions) else _KEY),
     )
 

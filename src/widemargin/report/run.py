@@ -139,8 +139,10 @@ def _of_classes(model: Model) -> Model:
 
 
 def time_of(estimator: Any) -> str:
-    """Time of the whole fit, and what part of it made the features of a low rank."""
+    """Time of the whole fit, and what of it was a search or features of a low rank."""
     time = html.seconds(estimator.seconds_)
+    if hasattr(estimator, "best_estimator_"):
+        return f"{time}, with the search"
     if not hasattr(estimator, "feature_map_"):
         return time
     return (

@@ -84,6 +84,16 @@ def test_almost_solved_is_within_a_hundred_times_tol(problem):
     assert solve(problem, max_iter=9, tol=gap / 200).status == "max_iter"
 
 
+def test_what_gets_no_further_near_its_end_says_so_by_its_status():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = np.sign(X[:, 1] + rng.normal(size=300))
+    solution = solve(Problem(X, y, 10.0, "squared_hinge"), tol=1e-14)
+    assert solution.status == "almost_solved"
+    assert "lack of progress (almost_solved)" in solution.message
+    assert "within 100 times tol" in solution.message
+
+
 def test_a_rough_answer_is_not_almost_solved(problem):
     stopped = solve(problem, max_iter=6, tol=0.01)
     assert 0.1 < stopped.certificate.relative_gap < 1.0

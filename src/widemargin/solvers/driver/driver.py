@@ -488,6 +488,8 @@ class _Driver:
             status = Status.SOLVED
         elif gap <= min(self.solver.almost * tol, ROUGH) and status in _OWN_ENDS:
             status = Status.ALMOST_SOLVED
+        # Other ends say what ended it, whatever is proved.
+        names_itself = status is Status.SOLVED or ended is Status.STALLED
         return Solution(
             alpha=answer.alpha,
             w=answer.w,
@@ -502,7 +504,7 @@ class _Driver:
             message=self.solver.message(
                 Ending(
                     problem=self.problem,
-                    status=Status.SOLVED if status is Status.SOLVED else ended,
+                    status=status if names_itself else ended,
                     last=self.trace[-1],
                     gap=gap,
                     max_iter=self.max_iter,
