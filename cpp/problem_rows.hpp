@@ -43,7 +43,7 @@ class ProblemRows {
   // As it was seen when rows were made.
   const bool& is_over() const { return is_over_; }
   // How many are made at once.
-  std::size_t together() const { return together_; }
+  std::size_t together() const { return is_coded_ ? 1 : together_; }
 
   // From now on rows are coded.
   void code() { is_coded_ = true; }

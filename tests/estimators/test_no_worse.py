@@ -1,12 +1,13 @@
 """A model with a kernel that ended early proves no less than what is known beside it."""
 
 import contextlib
+import dataclasses
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from widemargin import SVC, SVR, NuSVR
+from widemargin import SVC, SVR, NuSVR, Problem, solve
 from widemargin.estimators import solving
 from widemargin.estimators.no_worse import or_before
 from widemargin.losses.pointwise import LOSSES
@@ -168,6 +169,20 @@ def test_of_two_poor_answers_that_which_is_proved_to_be_nearer():
     assert or_before(far, near).certificate == near.certificate
     assert or_before(far, near).b == 3.0
     assert or_before(near, far) is near
+
+
+def test_an_answer_that_becomes_almost_solved_says_so():
+    X, f = data()
+    problem = Problem(X, np.where(f > np.median(f), 1, -1), 10.0, "squared_hinge")
+    stalled, near = (solve(problem, tol=tol) for tol in (1e-17, 1e-14))
+    assert (stalled.status, near.status) == ("stalled", "almost_solved")
+    worse = dataclasses.replace(near.certificate, primal=2.0 * near.certificate.primal)
+    found = or_before(stalled.changed(certificate=worse, tol=1e-14), near)
+    assert found.status == "almost_solved"
+    assert "lack of progress (almost_solved)" in found.message
+    assert "within 100 times tol" in found.message
+    assert "stalled" not in found.message
+    assert "another solver" not in found.message
 
 
 @pytest.mark.parametrize(("dual", "stays"), [(0.0, True), (1e9, False)])

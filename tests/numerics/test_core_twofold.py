@@ -299,7 +299,7 @@ def test_linear_sums_by_weights_are_within_their_errors(scale, cancels):
         Z, c = np.vstack([Z, Z]), np.append(c, -c)
         Z[-1, 0] += scale * 1e-3
     for A, B in zip(storages(X), storages(Z), strict=False):
-        hi, lo, error = twofold.linear_sums(A, B, c)
+        hi, lo, error = twofold.linear_sums(A, twofold.linear_weights(B, c))
         terms = np.abs(X) @ (np.abs(Z).T @ np.abs(c))
         weights = [product(exact(column), exact(c)) for column in Z.T]
         assert_within(hi, lo, error, [product(exact(x), weights) for x in X])
@@ -308,10 +308,23 @@ def test_linear_sums_by_weights_are_within_their_errors(scale, cancels):
 
 def test_linear_sums_that_overflow_have_no_finite_error():
     X, Z = np.array([[1e200, 0.0], [0.0, 1.0]]), np.full((3, 2), 1e200)
-    hi, lo, error = twofold.linear_sums(X, Z, np.ones(3))
-    assert np.isinf(error[0]), np.isfinite(error[1])
-    _, _, error = twofold.linear_sums(X, 1e108 * Z, np.ones(3))
-    assert np.isinf(error).all()
+    _, _, error = twofold.linear_sums(X, twofold.linear_weights(Z, np.ones(3)))
+    assert np.isinf(error[0])
+    assert np.isfinite(error[1])
+    weights = twofold.linear_weights(1e108 * Z, np.ones(3))
+    assert np.isinf(twofold.linear_sums(X, weights)[2]).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
+def test_linear_sums_of_nothing_are_zero(shape):
+    k, count = shape
+    weights = twofold.linear_weights(np.ones((count, 4)), np.ones(count))
+    hi, lo, error = twofold.linear_sums(np.ones((k, 4)), weights)
+    assert hi.shape == lo.shape == error.shape == (k,)
+    if count == 0:
+        assert not hi.any()
+        assert not lo.any()
+        assert (error < 1e-300).all()
 
 
 DISTANCES = [form for form in FORMS if KINDS[form[0]].sums != "product"]

@@ -16,7 +16,7 @@ from widemargin.problems.constant import ConstantRows
 from widemargin.problems.regression import are_rounded
 from widemargin.solution import UNPROVED, Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions
-from widemargin.solvers.driver.advice import CONSTANT, ROUGH, worth
+from widemargin.solvers.driver.advice import CONSTANT, ROUGH, with_status, worth
 from widemargin.solvers.driver.contract import Solver
 
 
@@ -73,14 +73,11 @@ def or_before(solution: Solution, before: Solution) -> Solution:
     bounds, gap = before.certificate, before.certificate.relative_gap
     answer = {name: getattr(before, name) for name in names}
     status, almost = solution.status, min(Solver.almost * solution.tol, ROUGH)
+    said = _retold(solution, bounds, worth(gap, bounds))
     if status is Status.STALLED and gap <= almost:
         status = Status.ALMOST_SOLVED
-    return solution.changed(
-        **answer,
-        status=status,
-        certificate=bounds,
-        message=_retold(solution, bounds, worth(gap, bounds)),
-    )
+        said = with_status(said, solution.status, status)
+    return solution.changed(**answer, status=status, certificate=bounds, message=said)
 
 
 def _retold(solution: Solution, bounds: Certificate, told: str) -> str:

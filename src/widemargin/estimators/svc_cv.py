@@ -88,10 +88,10 @@ decision_function_shape, break_ties, tol, max_iter : as of `SVC`
     Notes
     -----
     Problems of more rows than the batch solver takes are fitted one after the other.
-    Others keep the kernel values that they share, 4 bytes for each two rows at most,
-    and half as much beside: 16,000 rows of two classes may take 1.5 GB, or what
-    ``memory_limit`` leaves. After Ctrl-C the scores of what was finished are kept, and
-    KeyboardInterrupt is raised.
+    Others keep the kernel values that they share: at most 4 bytes times the square of
+    the number of rows, and half as much beside. 16,000 rows of two classes may take 1.5
+    GB, or what ``memory_limit`` leaves. After Ctrl-C the scores of what was finished
+    are kept, and KeyboardInterrupt is raised.
 
     Examples
     --------

@@ -41,6 +41,8 @@ KEPT_SAMPLES = 16 << 20
 TOGETHER = 8
 # Rows whose sums in twice the precision are one task of a thread.
 TWOFOLD_ROWS = 256
+# The same of linear kernels, whose rows are read a few times.
+WEIGHED_ROWS = 4096
 # Largest gamma |x - center|^2, or gamma |x - center|_1, in float32: there rounding
 # changes values of exp by 5e-4.
 ROUGH = 4096.0
@@ -259,17 +261,21 @@ class CoreEngine:
     ) -> tuple[Vector, Vector, Vector]:
         """The sums in twice the precision: high parts, errors, low parts."""
         form, X, Z = self._kernel.form, self._X, self._X[J]
-        if self._kernel.name == "linear":
-            hi, lo, error = twofold.linear_sums(X[rows], Z, c)
-            return hi, error, lo
-        out = np.empty((3, len(rows)))
+        out, size = np.empty((3, len(rows))), TWOFOLD_ROWS
+        is_linear = self._kernel.name == "linear"
+        if is_linear:
+            weights, size = twofold.linear_weights(Z, c), WEIGHED_ROWS
 
         def task(some: slice) -> None:
             """Of some rows."""
-            hi, lo, error, _ = twofold.kernel_sums(form, X[rows[some]], Z, c)
+            own = X[rows[some]]
+            if is_linear:
+                hi, lo, error = twofold.linear_sums(own, weights)
+            else:
+                hi, lo, error, _ = twofold.kernel_sums(form, own, Z, c)
             out[:, some] = hi, error, lo
 
-        cut = [slice(a, a + TWOFOLD_ROWS) for a in range(0, len(rows), TWOFOLD_ROWS)]
+        cut = [slice(a, a + size) for a in range(0, len(rows), size)]
         if cut:
             Blocks(cut, len(cut), self._n_jobs)(task)
         return out[0], out[1], out[2]

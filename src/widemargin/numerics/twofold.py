@@ -135,29 +135,44 @@ def kernel_sums(
     return hi, lo, error, size
 
 
-def linear_sums(X: Any, Z: Any, c: Vector) -> tuple[Vector, Vector, Vector]:
-    """The sums of `kernel_sums` for k(x, z) = x'z, by the weights w = Z'c.
+def linear_weights(Z: Any, c: Vector) -> tuple[Vector, Vector, Vector]:
+    """Weights w = Z'c as hi + lo, with errors, (n,) each.
 
     Parameters
     ----------
-    X, Z : dense or CSR arrays (k, n) and (l, n)
+    Z : dense or CSR array (l, n)
     c : ndarray (l,)
+    """
+    hi, lo, size = np.zeros((3, Z.shape[1]))
+    rmatvec(Z, c, hi, lo, size)
+    return hi, lo, bound(size, len(c))
+
+
+def linear_sums(
+    X: Any, weights: tuple[Vector, Vector, Vector]
+) -> tuple[Vector, Vector, Vector]:
+    """The sums of `kernel_sums` for k(x, z) = x'z, by weights: X w.
+
+    Parameters
+    ----------
+    X : dense or CSR array (k, n)
+    weights : see `linear_weights`
 
     Returns
     -------
     tuple of hi, lo, error, each ndarray (k,)
+        The error is infinite where something overflows.
 
     Notes
     -----
-    (3 k + l) n terms, in place of k l n. Beside what the products with both parts of w
-    and their sum are off by, there is ``|X| e`` where w is off by e.
+    3 k n terms, and l n for the weights, in place of k l n. Beside what the products
+    with both parts of w and their sum are off by, there is ``|X| e`` where w is off by
+    e.
     """
-    terms = X.shape[1] + 1
-    w_hi, w_lo, size = np.zeros((3, X.shape[1]))
-    rmatvec(Z, c, w_hi, w_lo, size)
+    terms, (w_hi, w_lo, w_error) = X.shape[1] + 1, weights
     high, rest, large = matvec(X, w_hi)
     more, last, small = matvec(X, w_lo)
-    _, _, off = matvec(X, bound(size, len(c)))
+    _, _, off = matvec(X, w_error)
     hi, lo = add(high, rest, more, last)
     error = bound(large, terms) + bound(small, terms) + off + bound(off, terms)
     return hi, lo, (error + 4.0 * _UNIT_SQUARE * (large + small)) * SLACK

@@ -112,8 +112,8 @@ def convergence_of_many(
         drawing.svg(
             figure, "gap", "Line chart: relative gaps of all classes against time"
         ),
-        f"The relative gaps of {len(solutions)} binary problems, each {which}, in "
-        f"at most {time} each: the slowest {goal}. "
+        f"The relative gaps of {len(solutions)} binary problems, each {which}: "
+        f"none took more than {time}, and the slowest {goal}. "
         + (f"{_KEY_OF_POINTS} {between(solutions)}" if keeps_ends(solutions) else _KEY),
     )
 

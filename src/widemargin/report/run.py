@@ -139,7 +139,7 @@ def _of_classes(model: Model) -> Model:
 
 
 def time_of(estimator: Any) -> str:
-    """Time of the whole fit, and what of it was a search or features of a low rank."""
+    """Time of the whole fit, and what it has beside: a search, or features."""
     time = html.seconds(estimator.seconds_)
     if hasattr(estimator, "best_estimator_"):
         return f"{time}, with the search"

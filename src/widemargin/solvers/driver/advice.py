@@ -112,6 +112,13 @@ def message(end: Ending) -> str:
     )
 
 
+def with_status(said: str, before: Status, status: Status) -> str:
+    """A message of a run that got no further, of another status."""
+    said = said.replace(f"({before.value})", f"({status.value})")
+    said = said.replace(BESIDE_SCALING[before], BESIDE_SCALING[status])
+    return said.replace(before.advice, status.advice)
+
+
 def worth(gap: float, bounds: Certificate | None = None) -> str:
     """How good a model is, by its relative gap, and by its bounds if known.
 
