@@ -39,7 +39,7 @@ REFIT = 1e-3
 
 
 class BudgetSVC(Classifier):
-    """Support vector classifier of at most B support vectors for each pair of classes.
+    """Support vector classifier of at most B support vectors a binary problem.
 
     ``method="pursuit"``: the usual machine is solved, B rows J are chosen by matching
     pursuit on its decision function, and

@@ -262,17 +262,15 @@ class CoreEngine:
         """The sums in twice the precision: high parts, errors, low parts."""
         form, X, Z = self._kernel.form, self._X, self._X[J]
         out, size = np.empty((3, len(rows))), TWOFOLD_ROWS
-        is_linear = self._kernel.name == "linear"
-        if is_linear:
+        sums: Callable[..., tuple[Vector, ...]]
+        sums = functools.partial(twofold.kernel_sums, form, Z=Z, c=c)
+        if self._kernel.name == "linear":
             weights, size = twofold.linear_weights(Z, c), WEIGHED_ROWS
+            sums = functools.partial(twofold.linear_sums, weights=weights)
 
         def task(some: slice) -> None:
             """Of some rows."""
-            own = X[rows[some]]
-            if is_linear:
-                hi, lo, error = twofold.linear_sums(own, weights)
-            else:
-                hi, lo, error, _ = twofold.kernel_sums(form, own, Z, c)
+            hi, lo, error, *_ = sums(X[rows[some]])
             out[:, some] = hi, error, lo
 
         cut = [slice(a, a + size) for a in range(0, len(rows), size)]
