@@ -32,8 +32,11 @@ inline std::size_t largest(Bytes bytes) {
   return bits & 255;
 }
 
+// Strips whose samples are counted together: what is read of a row serves all.
+constexpr std::size_t kStripsTogether = 4;
+
 // How many of up to 255 entries of a sparse row of ones each sample of some strips has, too. They
-// lie `apart`, and what is read of the row serves all.
+// lie `apart`.
 template <std::size_t strips>
 inline void count_in_strips(const std::uint8_t* ones, std::size_t apart,
                             const std::int32_t* indices, std::size_t count, Bytes* sums) {
@@ -81,7 +84,7 @@ inline void distances_in_strips(const std::uint8_t* ones, const std::uint8_t* no
 inline void distances_of_ones(const std::uint8_t* ones, const std::uint8_t* norms,
                               std::size_t samples, std::size_t n, const std::int32_t* indices,
                               std::size_t count, bool halved, std::uint8_t* out) {
-  constexpr std::size_t some = 4;
+  constexpr std::size_t some = kStripsTogether;
   const std::uint8_t shift = halved ? 1 : 0;
   for (std::size_t s = 0; s < samples;) {
     const bool are_some = s + some * kStrip <= samples;
@@ -187,9 +190,8 @@ inline double exponential_of(double x) { return decay(all<double>(x), -1)[0]; }
 // values as z has ones, and one.
 class SumsByFactors {
  public:
-  // Rows whose weights wait, and strips whose samples are counted together: what is read of a row
-  // serves both.
-  static constexpr std::size_t kRows = 512, kStrips = 4;
+  // Rows whose weights wait.
+  static constexpr std::size_t kRows = 512;
 
   SumsByFactors(double gamma, const Strips<float>& X, const Batch<float>& batch)
       : gamma_(gamma), X_(X), batch_(batch) {
@@ -204,12 +206,12 @@ class SumsByFactors {
       weights_[r] = static_cast<float>(weights[r] * exponential_of(-gamma_ * own));
     }
     for (std::size_t strip = begin; strip < end;) {
-      const bool some = strip + kStrips <= end;
+      const bool some = strip + kStripsTogether <= end;
       if (some)
-        add_to<kStrips>(first, count, strip, sums);
+        add_to<kStripsTogether>(first, count, strip, sums);
       else
         add_to<1>(first, count, strip, sums);
-      strip += some ? kStrips : 1;
+      strip += some ? kStripsTogether : 1;
     }
   }
 
