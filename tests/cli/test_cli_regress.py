@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR as LibSVR
 from sklearn.svm import LinearSVR as LibLinear
 
-import widemargin
 from tests.cases.cli import refused
 from tests.cases.report_pages import Page, words_only
 from widemargin import (
@@ -28,7 +27,6 @@ from widemargin import (
     save_svmlight,
 )
 from widemargin.cli import main, stored
-from widemargin.cli.machines import MACHINES
 
 
 @pytest.fixture
@@ -256,23 +254,6 @@ def test_a_regression_has_no_scores(here, capsys, option):
     message = refused(capsys, "predict", "m.wm", "test.svm", option)
     words = "for a regression, whose predictions are numbers"
     assert message == f"widemargin: m.wm: expected no {option} {words}\n"
-
-
-@pytest.mark.parametrize("kind", ["linear", "rbf"])
-def test_folds_need_an_estimator_that_chooses(here, capsys, monkeypatch, kind):
-    for name in ("LinearSVRCV", "SVRCV"):
-        monkeypatch.setitem(vars(widemargin), name, None)
-    asked = ["--type", "regress", "--cv", "3", "--kernel", kind]
-    message = refused(capsys, "train", "train.svm", "m.wm", *asked)
-    assert message == "widemargin: --cv is not there with --type regress\n"
-
-
-@pytest.mark.parametrize("kind", ["one-class", "nu", "nu-regress"])
-def test_machines_that_are_not_there_are_refused(here, capsys, monkeypatch, kind):
-    asked = ["train", "train.svm", "m.wm", "--type", kind]
-    monkeypatch.setitem(MACHINES, kind, MACHINES[kind]._replace(kernel="Missing"))
-    message = refused(capsys, *asked)
-    assert message.startswith(f"widemargin: --type {kind} is not there: expected class")
 
 
 def test_targets_are_finite_numbers(here, capsys):

@@ -1,13 +1,13 @@
 """``--type``: the estimators of each kind of machine, and which options it has."""
 
 import argparse
+import inspect
 from typing import Any, NamedTuple
 
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import widemargin
 from widemargin.estimators.regressor import LOSSES
-from widemargin.kernels.table import PARAMETERS
 from widemargin.losses.pointwise import LOSSES as MARGIN_LOSSES
 from widemargin.solvers.auto import SOLVERS
 from widemargin.solvers.driver.contract import Solver
@@ -20,8 +20,8 @@ class Machine(NamedTuple):
     ----------
     linear, kernel : str
         Estimators of linear machines, and with kernels.
-    linear_search, search : str
-        Those that choose C.
+    linear_search, search : str or None
+        Those that choose C, where there are any.
     losses : tuple of str
     has : tuple of str
         Options that not every kind has.
@@ -29,8 +29,8 @@ class Machine(NamedTuple):
 
     linear: str
     kernel: str
-    linear_search: str
-    search: str
+    linear_search: str | None
+    search: str | None
     losses: tuple[str, ...]
     has: tuple[str, ...]
 
@@ -65,30 +65,29 @@ MACHINES = {
         tuple(LOSSES),
         (*_WITH_C, "epsilon"),
     ),
-    "one-class": Machine("OneClassSVM", "OneClassSVM", "", "", (), _WITH_NU),
+    "one-class": Machine("OneClassSVM", "OneClassSVM", None, None, (), _WITH_NU),
     "nu": Machine(
         "NuSVC",
         "NuSVC",
-        "",
-        "",
+        None,
+        None,
         (),
         (*_WITH_NU, "class_weight", "decision_shape", "break_ties", "probability"),
     ),
-    "nu-regress": Machine("NuSVR", "NuSVR", "", "", (), (*_WITH_NU, "C")),
+    "nu-regress": Machine("NuSVR", "NuSVR", None, None, (), (*_WITH_NU, "C")),
 }
 # Kinds whose linear machines have a kernel, too: their data are held in memory.
 KERNEL_ONLY = tuple(k for k, one in MACHINES.items() if one.linear == one.kernel)
 # What options are that were not given.
 _DEFAULTS = {"intercept": "auto", "solver": "auto", "certify": "approximate"}
+# Parameters of estimators whose options have other names.
+_RENAMED = {"jobs": "n_jobs", "decision_shape": "decision_function_shape"}
 
 
 def check_type(options: argparse.Namespace) -> None:
-    """Refuse a machine that is not there, and what only others have."""
+    """Refuse what only other machines have."""
     asked = options.type
     machine = MACHINES[asked]
-    if not hasattr(widemargin, machine.kernel):
-        there = [k for k, one in MACHINES.items() if hasattr(widemargin, one.kernel)]
-        raise ValueError(f"--type {asked} is not there: expected {' or '.join(there)}")
     if options.cv is not None and "cv" not in machine.has:
         kinds = " or ".join(k for k, one in MACHINES.items() if "cv" in one.has)
         raise ValueError(
@@ -108,8 +107,6 @@ def check_type(options: argparse.Namespace) -> None:
             f"--type {asked} needs --loss {' or '.join(machine.losses)}, "
             f"found --loss {options.loss}"
         )
-    if options.cv is not None and search(options) is None:
-        raise ValueError(f"--cv is not there with --type {asked}")
 
 
 def is_linear(options: argparse.Namespace) -> bool:
@@ -118,74 +115,48 @@ def is_linear(options: argparse.Namespace) -> bool:
     return options.kernel == "linear" and not (solver and solver.for_kernels)
 
 
-def search(options: argparse.Namespace) -> Any:
-    """The estimator that chooses C; None where there is none."""
-    machine = MACHINES[options.type]
-    name = machine.linear_search if is_linear(options) else machine.search
-    return getattr(widemargin, name, None)
+def estimator(options: argparse.Namespace, solver: str | Solver, **others: Any) -> Any:
+    """The estimator that the options ask for, with what was given for its parameters.
 
-
-def regressor(options: argparse.Namespace, solver: str | Solver, **others: Any) -> Any:
-    """The regressor that the options ask for, or one that chooses its C."""
-    own: dict[str, Any] = {
-        "loss": options.loss,
-        "epsilon": options.epsilon,
-        "intercept": options.intercept,
-        "tol": options.tol,
-        "max_iter": options.max_iter,
-        "time_limit": options.time_limit,
-        "memory_limit": options.memory_limit,
-        "n_jobs": options.jobs,
+    ``others`` are parameters whose values are not those of options.
+    """
+    given: dict[str, Any] = {
+        _RENAMED.get(name, name): value
+        for name, value in vars(options).items()
+        if value is not None and value is not False
     }
-    if not is_linear(options):
-        own["kernel"] = options.kernel
-        for name in PARAMETERS.get(options.kernel, ()):
-            own[name] = getattr(options, name)
-    own = {name: value for name, value in own.items() if value is not None}
-    own["solver"] = solver
+    given |= {"solver": solver, "checkpoint": None}
+    if options.type == "classify" and given.pop("probability", False):
+        given["calibrate"] = "sigmoid"
     if options.cv is not None:
-        grid = _grid(options, own)
-        return search(options)(**own, **grid)
-    if is_linear(options):
-        return widemargin.LinearSVR(C=options.C, **own, **others)
-    rank = {"rank": options.rank, "approximation": options.approximation}
-    return widemargin.SVR(C=options.C, **own, **rank, **others)
+        given |= _grid(given) | _judging(options)
+    kind = getattr(widemargin, _name(options))
+    has = inspect.signature(kind).parameters
+    return kind(**{name: given[name] for name in has if name in given} | others)
 
 
-def of_nu(options: argparse.Namespace, solver: str | Solver, **others: Any) -> Any:
-    """The machine with nu in the place of C, or of epsilon."""
-    own: dict[str, Any] = {
-        "nu": options.nu,
-        "class_weight": options.class_weight,
-        "decision_function_shape": options.decision_shape,
-        "break_ties": options.break_ties or None,
-        "probability": options.probability or None,
-        "max_iter": options.max_iter,
-        "time_limit": options.time_limit,
-        "memory_limit": options.memory_limit,
-        "n_jobs": options.jobs,
-        "C": options.C if "C" in MACHINES[options.type].has else None,
-        "rank": options.rank,
-    } | others
-    for name in PARAMETERS.get(options.kernel, ()):
-        own[name] = getattr(options, name)
-    own = {name: value for name, value in own.items() if value is not None}
-    kind = getattr(widemargin, MACHINES[options.type].kernel)
-    own |= {"approximation": options.approximation, "solver": solver}
-    return kind(kernel=options.kernel, tol=options.tol, **own)
+def _name(options: argparse.Namespace) -> str:
+    """The name of the estimator."""
+    if options.budget is not None:
+        return "BudgetSVC"
+    machine, linear = MACHINES[options.type], is_linear(options)
+    search = machine.linear_search if linear else machine.search
+    if options.cv is not None and search:
+        return search
+    return machine.linear if linear else machine.kernel
 
 
-def _grid(options: argparse.Namespace, own: dict[str, Any]) -> dict[str, Any]:
-    """Folds and values of C; takes several of gamma and epsilon out of the others."""
-    Cs = 10 if options.C is None else options.C
-    grid = {"Cs": [Cs] if isinstance(Cs, float) else Cs, **judging(options)}
+def _grid(given: dict[str, Any]) -> dict[str, Any]:
+    """Values of C, and of gamma and epsilon where there are several."""
+    Cs = given.get("C", 10)
+    grid = {"Cs": [Cs] if isinstance(Cs, float) else Cs}
     for name in ("gamma", "epsilon"):
-        if isinstance(own.get(name), list):
-            grid[f"{name}s"] = own.pop(name)
+        if isinstance(given.get(name), list):
+            grid[f"{name}s"] = given.pop(name)
     return grid
 
 
-def judging(options: argparse.Namespace) -> dict[str, Any]:
+def _judging(options: argparse.Namespace) -> dict[str, Any]:
     """What a search compares its points by: folds, shuffled with a seed, and scores."""
     cv, seed = options.cv, options.cv_seed
     if seed is not None:

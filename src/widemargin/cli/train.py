@@ -29,7 +29,6 @@ from widemargin.cli.output import (
 from widemargin.cli.scaling import read_scaling, say_uneven, scaled
 from widemargin.cli.solver_options import made
 from widemargin.cli.summary import begin_training, report_training
-from widemargin.estimators import SVC, SVCCV, BudgetSVC, LinearSVC, LinearSVCCV
 from widemargin.estimators.classifier import (
     Classifier,
     keep_in_model,
@@ -80,7 +79,7 @@ def _train_here(
     solver: str | Solver,
     checkpoint: Checkpoint | None,
 ) -> int:
-    """The same in this process, of data that were read."""
+    """Train in this process, with data that were read."""
     test = read_test(options, data)
     _say_many_classes(options, data)
     _say_sorted(options, data)
@@ -183,7 +182,7 @@ def _needs_memory(options: argparse.Namespace) -> bool:
 
 
 def _train_there(options: argparse.Namespace, solver: str | Solver) -> int:
-    """The same on a cluster."""
+    """Train on a cluster."""
     with cluster.opened(options) as data:
         search = _search(options, data, solver) if options.cv else None
         classifier = search.best_estimator_ if search else None
@@ -322,83 +321,11 @@ def _checkpoint(options: argparse.Namespace) -> Checkpoint | None:
     return Checkpoint(path) if every is None else Checkpoint(path, every)
 
 
-def _classifier(
-    options: argparse.Namespace, solver: str | Solver, **others: Any
-) -> Any:
-    """What the options ask for."""
-    if options.type == "regress":
-        return machines.regressor(options, solver, **others)
-    if options.type != "classify":
-        return machines.of_nu(options, solver, **others)
-    kind: Any = LinearSVC
-    own = {"intercept": options.intercept, "solver": solver}
-    if options.loss is not None:  # else the default of the estimator
-        own["loss"] = options.loss
-    if not machines.is_linear(options):
-        kind, others = SVC, others | {"kernel": options.kernel}
-        for name in PARAMETERS.get(options.kernel, ()):
-            if getattr(options, name) is not None:
-                others[name] = getattr(options, name)
-    if options.budget is not None:
-        given = {name: getattr(options, name) for name in ("budget", "method", "norm")}
-        kind, own = BudgetSVC, {k: v for k, v in given.items() if v is not None}
-    elif kind is SVC:
-        for name in ("rank", "approximation", "certify"):
-            others[name] = getattr(options, name)
-    if options.cv is not None:
-        return _selecting(options, kind, own | others)
-    classifier: Any = kind(
-        C=options.C,
-        class_weight=options.class_weight,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        time_limit=options.time_limit,
-        memory_limit=options.memory_limit,
-        n_jobs=options.jobs,
-        **_deciding(options),
-        **own,
-        **others,
-    )
-    return classifier
-
-
-def _deciding(options: argparse.Namespace) -> dict[str, Any]:
-    """How several classes are told apart: what is not said is the estimator's own."""
-    asked = {
-        "multi_class": options.multi_class,
-        "decision_function_shape": options.decision_shape,
-        "break_ties": options.break_ties or None,
-    }
-    return {name: value for name, value in asked.items() if value is not None}
-
-
-def _selecting(options: argparse.Namespace, kind: Any, own: dict[str, Any]) -> Any:
-    """An estimator that chooses C, and gamma."""
-    for name in ("rank", "approximation", "certify"):
-        own.pop(name, None)
-    if isinstance(own.get("gamma"), list):
-        own["gammas"] = own.pop("gamma")
-    Cs = 10 if options.C is None else options.C
-    return (LinearSVCCV if kind is LinearSVC else SVCCV)(
-        calibrate="sigmoid" if options.probability else None,
-        Cs=Cs if options.C is None or isinstance(Cs, list) else [Cs],
-        **machines.judging(options),
-        class_weight=options.class_weight,
-        tol=options.tol,
-        max_iter=options.max_iter,
-        time_limit=options.time_limit,
-        memory_limit=options.memory_limit,
-        n_jobs=options.jobs,
-        **_deciding(options),
-        **own,
-    )
-
-
 def _search(
     options: argparse.Namespace, data: Data, solver: str | Solver
 ) -> SelectedClassifier:
     """A fitted estimator that has chosen C, and gamma."""
-    search: SelectedClassifier = _classifier(options, solver)
+    search: SelectedClassifier = machines.estimator(options, solver)
     search.scale_in_folds(options.scale)  # once more, of rows that are scaled already
     with (
         warnings.catch_warnings(record=True) as caught,
@@ -416,7 +343,7 @@ def _search(
 
 def _fit(options: argparse.Namespace, data: Data, **others: Any) -> Classifier:
     """A fitted estimator; after a first Ctrl-C it has the best model so far."""
-    classifier: Classifier = _classifier(options, **others)
+    classifier: Classifier = machines.estimator(options, **others)
     refuse_negative(classifier)
     problems = _problems(classifier, data)
     printer = Printer(options.tol, problems, delay=1.0, terminal_only=True)
