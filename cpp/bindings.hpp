@@ -8,6 +8,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,6 +24,9 @@ template <class T>
 using Array = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Index = Array<const std::int64_t>;
+// Kernel, gamma, coef0 and degree.
+using Form = std::tuple<int, double, double, int>;
 
 template <class T>
 std::span<T> span(const Array<T>& array) {
@@ -46,6 +50,19 @@ auto data(const Optional& array) {
 
 inline void require(bool fits) {
   if (!fits) throw std::invalid_argument("the arrays do not fit each other");
+}
+
+// Whether numbers rise from 0 or more up to `last`, as the ends of parts do.
+inline bool ends_at(const Index& end, std::size_t last) {
+  const auto all = span(end);
+  return std::ranges::is_sorted(all) && (all.empty() || all.front() >= 0) &&
+         static_cast<std::size_t>(all.empty() ? 0 : all.back()) == last;
+}
+
+inline bool are_below(const Index& index, std::size_t count) {
+  bool fits = true;
+  for (const auto i : span(index)) fits &= static_cast<std::size_t>(i) < count;
+  return fits;
 }
 
 // A struct kept in an array, so that Python can hold it between calls.

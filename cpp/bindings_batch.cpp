@@ -6,6 +6,7 @@
 #include "batch.hpp"
 #include "batch_sums.hpp"
 #include "bindings.hpp"
+#include "bindings_question.hpp"
 #include "bindings_views.hpp"
 #include "exact_problem.hpp"
 #include "fold_problems.hpp"
@@ -13,31 +14,15 @@
 #include "group_rows.hpp"
 #include "kept_scores.hpp"
 #include "large_pages.hpp"
-#include "question.hpp"
 #include "simd.hpp"
 #include "table_sums.hpp"
 
 namespace {
 
-using Form = std::tuple<int, double, double, int>;
-using Index = Array<const std::int64_t>;
-
 widemargin::KernelForm form_of(const Form& form) {
   const auto [kind, gamma, coef0, degree] = form;
   require(0 <= kind && kind < widemargin::kKernels);
   return {static_cast<widemargin::KernelKind>(kind), gamma, coef0, degree};
-}
-
-// Whether numbers rise from 0 or more up to `last`.
-bool ends_at(const Index& end, std::size_t last) {
-  const auto all = span(end);
-  return std::ranges::is_sorted(all) && (all.empty() ? last == 0 : all.front() >= 0) &&
-         (all.empty() || static_cast<std::size_t>(all.back()) == last);
-}
-
-bool are_below(const Index& index, std::size_t count) {
-  return std::ranges::all_of(
-      span(index), [count](auto i) { return 0 <= i && static_cast<std::size_t>(i) < count; });
 }
 
 // Whether rows are sparse, of ones alone, and their products are enough for the kernel.

@@ -9,21 +9,7 @@
 
 namespace {
 
-using Index = Array<const std::int64_t>;
 using Numbers = Array<const double>;
-
-// Whether parts end at `end`, of which the last one is `last`.
-bool ends_at(const Index& end, std::size_t last) {
-  const auto all = span(end);
-  return std::ranges::is_sorted(all) && (all.empty() || all.front() >= 0) &&
-         static_cast<std::size_t>(all.empty() ? 0 : all.back()) == last;
-}
-
-bool are_below(const Index& index, std::size_t count) {
-  bool fits = true;
-  for (const auto i : span(index)) fits &= static_cast<std::size_t>(i) < count;
-  return fits;
-}
 
 void put(const std::vector<widemargin::ProvenBounds>& bounds, const Matrix<double>& out) {
   for (std::size_t t = 0; t < bounds.size(); ++t) {

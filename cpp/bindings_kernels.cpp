@@ -114,8 +114,6 @@ Batch<Real> batch(const Array<const Real>& data, const Array<const Real>& norms,
           n,           whole_groups};
 }
 
-using Form = std::tuple<int, double, double, int>;
-
 // That there is code for these samples and this batch: squares of differences are both packed and
 // dense or both sparse; distances alone may have both sparse.
 void require_storage(widemargin::Term term, bool sparse_samples, bool sparse_batch,

@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "bindings.hpp"
+#include "bindings_question.hpp"
 #include "descent_batch.hpp"
 #include "newton_batch.hpp"
-#include "question.hpp"
 
 namespace {
 

@@ -5,7 +5,6 @@
 
 namespace {
 
-using Form = std::tuple<int, double, double, int>;
 using Out = Array<double>;
 
 widemargin::TwofoldTable table(int simd) {
