@@ -82,15 +82,23 @@ def test_sparse_rows_of_some_hundred_columns(loss, n, kappa, descends):
     assert (dense.name == "coordinate_descent") == few
 
 
-def test_tall_sparse_rows_of_some_hundred_columns():
+@pytest.mark.parametrize(("kind", "times"), [("classes", 5.0), ("targets", 1.8)])
+def test_tall_sparse_rows_of_some_hundred_columns(kind, times):
+    m, n = 3000, 600
     rng = np.random.default_rng(0)
-    X = sparse.random_array((3000, 600), density=0.02, rng=rng, format="csr")
-    y = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
-    C = 0.9 / Problem(X, y, loss="squared_hinge").kappa
-    chosen = auto.choose(Problem(X, y, C=C, loss="squared_hinge")).solver
-    assert chosen.name == "coordinate_descent"
-    chosen = auto.choose(Problem(X, y, C=2 * C, loss="squared_hinge")).solver
-    assert chosen.name == "active_set"
+    X = sparse.random_array((m, n), density=0.02, rng=rng, format="csr")
+    t = rng.normal(size=m)
+
+    def chosen(kappa):
+        if kind == "classes":
+            made = lambda C: Problem(X, np.sign(t), C, loss="squared_hinge")  # noqa: E731
+        else:
+            made = lambda C: regression_problem(X, t, C, 0.1, "squared_hinge", "free")  # noqa: E731
+        return auto.choose(made(kappa / made(1.0).kappa)).solver.name
+
+    border = times * n / m * np.sqrt(n**3 / X.nnz)
+    assert chosen(0.99 * border) == "coordinate_descent"
+    assert chosen(1.01 * border) == "active_set"
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

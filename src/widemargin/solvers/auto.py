@@ -46,19 +46,21 @@ SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # to 100 columns, with a border of 0.5, up to 6 times as long. kappa counts the mean of
 # columns far from zero: there small fits may take 3 times as long.)
 DENSE_COLUMNS, SQUARED_DENSE, DENSE_UPDATES = 100, 2.0, 0.2
-# The same for wide sparse rows, and for targets with the squared loss where samples are
-# more than columns (20,000 x 2,000, kappa 4: 104 and 20 ms, linear/sparse.py;
-# 1, 2, 8 and 16: 0.9 to 1.1, 16 1.3 of the time, benchmarks/core/untuned.py).
-DESCENT_SPARSE, SQUARED_TARGETS = 20_000.0, 4.0
-# The same for wide sparse rows of which there are so many a column: the squared loss,
-# and the hinge with margins of 1 and with others, which has Newton's method there.
-# (linear/sparse.py, gap 1e-4, Newton's time over descent's. Squared, scattered entries,
-# 4 to 20 rows a column: kappa 0.4 0.6 to 1.0, 4 0.2 to 0.8; Zipf's words, 7 rows: kappa
-# 0.2 1.3, 2 0.8. Hinge, scattered entries, 10 and 20 rows a column: kappa 4 classes 2.5
-# and 1.6, targets 1.0 and 0.4; kappa 43 0.7 and 0.3, at most 0.3 and 0.2.)
-# Of at most WIDE columns SQUARED_MANY takes its place, but for targets of up to MANY.
-SQUARED_ROWS, SQUARED_TALL = 4, 0.3
-HINGE_ROWS, TARGET_ROWS = 15, 8
+# The same for wide sparse rows with no more rows than columns, and for the hinge with
+# more, up to so many rows a column with margins of 1 and with others; beyond Newton's
+# method is faster. (linear/sparse.py, gap 1e-4, Newton's time over descent's, scattered
+# entries, 10 and 20 rows a column: kappa 4 classes 2.5 and 1.6, targets 1.0 and 0.4;
+# kappa 43 0.7 and 0.3, at most 0.3 and 0.2.)
+DESCENT_SPARSE, HINGE_ROWS, TARGET_ROWS = 20_000.0, 15, 8
+# The same for wide sparse rows and the squared loss: of targets with more rows than
+# columns, and of all with at least so many rows a column. (linear/sparse.py, gap 1e-4,
+# Newton's time over descent's, scattered entries, 4 to 20 rows a column: kappa 0.4 0.6
+# to 1.0, 4 0.2 to 0.8; Zipf's words, 7 rows: kappa 0.2 1.3, 2 0.8.)
+SQUARED_FEW, SQUARED_ROWS, SQUARED_TALL = 4.0, 4, 0.3
+# Of at most WIDE columns so many times the root of n^3 over the stored entries, which
+# is what a factor costs beside a visit of all rows, over the rows a column: targets,
+# and classes with at least so many rows. (benchmarks/core/descent_or_newton.py.)
+SQUARED_TARGETS, SQUARED_CLASSES = 1.8, 5.0
 # Columns from which sparse rows count as wide, too, and what C |z|^2 is at most where
 # these are few and the rows more, or fewer, than suit an interior point: Newton's
 # matrices cost less there. (linear/sparse.py, 3,000 rows of ten ones, 1,000 columns,
@@ -74,7 +76,7 @@ INSIDE_ROWS, INSIDE_CLASS = 20, 2
 # What C |z|^2 is at most for descent there, of targets and classes: so many times the
 # root of n^3 over the stored entries, which is what a factor costs beside a visit of
 # all rows, times the fourth root of the gap asked for; and the visits after which it
-# gives up, in the same roots. (benchmarks/core/descent_or_inside.py, 200 other fits
+# gives up, in the same roots. (benchmarks/core/descent_or_newton.py, 200 other fits
 # than those the border is from, gaps of .1 to 1e-4, over the better of both: targets
 # 1.05 to 1.08 times as long, with a border of 10 1.15 to 1.5, and up to 6.9 times with
 # fewer rows than columns; classes 1.0 to 1.02, by descent alone 1.01 to 1.3.)
@@ -300,6 +302,17 @@ def _for_sparse(facts: Facts, tall: float) -> float:
     return tall if is_class or n <= WIDE else DESCENT_TALL
 
 
+def _for_sparse_squared(facts: Facts) -> float:
+    """Mean C |z|^2 up to which coordinate descent is fastest: sparse, squared loss."""
+    n, each, is_class = facts.n, facts.samples / facts.n, facts.is_class
+    if each <= (SQUARED_ROWS if is_class else 1):
+        return DESCENT_SPARSE
+    if n <= WIDE:
+        times = SQUARED_CLASSES if is_class else SQUARED_TARGETS
+        return times * facts.factor_cost / each
+    return SQUARED_TALL if each >= SQUARED_ROWS else SQUARED_FEW
+
+
 def _for_unbounded(facts: Facts) -> ChosenSolver:
     n, kappa, newton = facts.n, facts.kappa, ActiveSet()
     last = Reserve(InteriorPoint(), _after_sweeps(facts))
@@ -307,11 +320,7 @@ def _for_unbounded(facts: Facts) -> ChosenSolver:
     if DENSE_COLUMNS < n <= WIDE and facts.density > DENSE:
         most = max(most, SQUARED_DENSE * n * n / facts.m)
     if facts.is_sparse:
-        samples, is_target = facts.samples, not facts.is_class
-        most = SQUARED_TARGETS if samples > n and is_target else DESCENT_SPARSE
-        if samples >= SQUARED_ROWS * n:
-            few = n <= MANY and is_target
-            most = SQUARED_TALL if n > WIDE or few else SQUARED_MANY
+        most = _for_sparse_squared(facts)
     if kappa <= most and facts.is_in_memory:
         reserves = (Reserve(newton, _before_updates(facts.visits)), last)
         return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
@@ -382,7 +391,7 @@ def _after_updates(most: float) -> Callable[[Step], bool]:
 
 
 def _before_updates(most: float) -> Callable[[Step], bool]:
-    """The same, but where so many will be needed already."""
+    """Whether so many visits have been made, or will surely be needed."""
     return lambda step: step.details["updates"] + step.details["left"] >= most
 
 
@@ -433,10 +442,12 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     problem : Problem
     solver : str or Solver, default="auto"
         "auto", a name ("active_set", "augmented_lagrangian", "coordinate_descent",
-        "interior_point", with a kernel "irwls", "frank_wolfe", "core_vector"), or an
-        object with options, such as ``InteriorPoint(reduction="omega")``.
+        "interior_point"; with a kernel "irwls", "frank_wolfe", "core_vector"; with a
+        `LossNorm` "budget"), or an object with options, such as
+        ``InteriorPoint(reduction="omega")``.
     tol : float in (0, 1], default=1e-4
-        Relative duality gap: the objective is at most this share above the optimum.
+        Relative duality gap: the optimum is at most this share of P below P, the
+        objective of the answer.
     max_iter : int >= 1 or None, default=None
         Iterations; None: what the solver finds reasonable (interior point: 200).
     time_limit : float > 0 in seconds, or None, default=None
@@ -461,9 +472,8 @@ def solve(  # noqa: PLR0913  (options, by keyword)
     -------
     Solution
         Also when it is not solved: ``status`` says how it ended and ``message`` what
-        helps. Ctrl-C returns the best answer so far; a second Ctrl-C raises. With a
-        mass and q = 0 "no_margin" says that the optimum is zero, which is that of no
-        function at all.
+        helps. Ctrl-C returns the best answer so far; a second Ctrl-C raises. Of nu
+        machines "no_margin" says that the optimum is zero, as that of w = 0 is.
 
     Raises
     ------
