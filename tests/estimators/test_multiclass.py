@@ -1,18 +1,24 @@
 """Several classes: one against the rest, sharing reads, clock and limits."""
 
+import functools
 import re
+import signal
+import sys
 import threading
+import time
 import types
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 
 from tests.cases.waits import HANGS
 from widemargin import LinearSVC, as_rows
+from widemargin.data import shared
 from widemargin.data.memory import MemoryRows
-from widemargin.data.shared import solve_together
+from widemargin.data.shared import solve_apart, solve_together
 from widemargin.solvers.driver.limits import Clock
 
 
@@ -137,3 +143,111 @@ def test_no_solve_outlives_a_second_ctrl_c():
         if "work" in thread.name:
             thread.join(HANGS)
     assert threading.active_count() <= before  # idle threads of old pools may end
+
+
+# -- one solve in each thread ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "n_jobs", "multi_class"),
+    [
+        ("hinge", 2, "ovr"),
+        ("hinge", 2, "ovo"),
+        ("squared_hinge", 1, "ovr"),
+        ("squared_hinge", 2, "ovo"),
+    ],
+)
+def test_classes_apart_have_the_answers_of_classes_together(
+    monkeypatch, loss, n_jobs, multi_class
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 300))
+    y = np.argmax(X[:, :4] + rng.normal(size=(3000, 4)), axis=1)
+    apart = []
+    clf = LinearSVC(loss=loss, C=10.0, n_jobs=n_jobs, multi_class=multi_class)
+    solve_apart = shared.solve_apart
+    note = lambda *args: apart.append(1) or solve_apart(*args)  # noqa: E731
+    monkeypatch.setattr(shared, "solve_apart", note)
+    one = clf.fit(X, y).coef_
+    assert apart
+    monkeypatch.setattr(shared, "APART_BYTES", 0)
+    np.testing.assert_array_equal(one, clone(clf).fit(X, y).coef_)
+    assert len(apart) == 1
+
+
+def test_no_more_solves_at_a_time_than_threads():
+    running, most, lock = [], [], threading.Lock()
+
+    def work(rows, k):
+        with lock:
+            running.append(k)
+            most.append(len(running))
+        rows.sweep(lambda block, part: time.sleep(0.005))
+        with lock:
+            running.remove(k)
+        return k
+
+    rows = as_rows(np.ones((40, 1)), n_jobs=2)
+    solves = [functools.partial(work, k=k) for k in range(6)]
+    assert solve_apart(rows, solves) == list(range(6))
+    assert max(most) == 2
+    most.clear()
+    assert solve_apart(rows, solves, memory_limit=1) == list(range(6))
+    assert max(most) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a thread")
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_reaches_solves_apart(presses):
+    """Those that have not begun, too; a second one ends all."""
+    begun, told = threading.Event(), threading.Event()
+
+    def work(rows):
+        try:
+            while True:
+                begun.set()
+                rows.sweep(lambda block, part: time.sleep(1e-3))
+        except KeyboardInterrupt:
+            told.set()
+            rows.sweep(lambda block, part: None)  # for its last answer
+            while presses == 2:
+                rows.sweep(lambda block, part: time.sleep(1e-3))
+            return "told"
+
+    main = threading.main_thread().ident
+
+    def is_served():
+        frame = sys._current_frames()[main]
+        while frame is not None and frame.f_code.co_name != "_serve":
+            frame = frame.f_back
+        return frame is not None
+
+    def press():
+        for event in (begun, told)[:presses]:  # two at once would be one
+            assert event.wait(HANGS)
+            while not is_served():
+                time.sleep(1e-3)
+            signal.pthread_kill(main, signal.SIGINT)
+
+    rows, before = as_rows(np.ones((40, 1)), n_jobs=2), threading.active_count()
+    presser = threading.Thread(target=press)
+    presser.start()
+    if presses == 1:
+        assert solve_apart(rows, [work] * 4) == ["told"] * 4
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            solve_apart(rows, [work] * 4)
+    presser.join()
+    for thread in threading.enumerate():
+        if "work" in thread.name:
+            thread.join(HANGS)
+    assert threading.active_count() <= before
+
+
+def test_an_error_of_a_solve_apart_is_raised():
+    def work(rows):
+        raise ValueError("one of them")
+
+    rows = as_rows(np.ones((40, 1)), n_jobs=2)
+    with pytest.raises(ValueError, match="one of them"):
+        solve_apart(rows, [work, lambda rows: 1, lambda rows: 2])

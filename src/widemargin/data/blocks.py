@@ -2,13 +2,14 @@
 
 import contextlib
 import contextvars
+import copy
 import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -105,13 +106,19 @@ class Blocks:
         size = -(-len(blocks) // lanes)
         self._lanes = [blocks[i : i + size] for i in range(0, len(blocks), size)]
         lanes = len(self._lanes)
-        self._threads = min(n_threads(n_jobs), lanes) if lanes > 1 else 1
-        self._readers = readers and min(readers, self._threads)
+        self.threads = min(n_threads(n_jobs), lanes) if lanes > 1 else 1
+        self._readers = readers and min(readers, self.threads)
         self._is_small = len(blocks) == 1 and blocks[0].stop <= SMALL
         self._pools: dict[tuple[int, str], ThreadPoolExecutor] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pools": {}}
+
+    def in_one_thread(self) -> Self:
+        """The same lanes, which are added up in one thread."""
+        alone = copy.copy(self)
+        alone.threads, alone._pools = 1, {}
+        return alone
 
     def _one_blas_thread(self) -> contextlib.AbstractContextManager[Any]:
         """What tasks run in: BLAS has one thread where they may call it."""
@@ -134,7 +141,7 @@ class Blocks:
         before is at work: in each thread there are two at a time. Where there are
         readers, the threads load in turn, each what follows what was loaded before.
         """
-        if self._threads == 1:  # nothing to share, nobody to call off: 15 us less
+        if self.threads == 1:  # nothing to share, nobody to call off: 15 us less
             if self._is_small and load is None:
                 deadline.check()
                 return task(self._lanes[0][0])
@@ -158,7 +165,7 @@ class Blocks:
                 deadline.check()
                 yield task(block_rows)
             return
-        pool = self._pool("reader", self._threads)
+        pool = self._pool("reader", self.threads)
         ahead = submit(pool, load, lane[0])
         try:
             for rows, following in itertools.pairwise([*lane, None]):
@@ -175,7 +182,7 @@ class Blocks:
     def _shared(
         self, task: Callable[..., Any], load: Callable[[slice], Any] | None
     ) -> Any:
-        """The same in several threads."""
+        """The total of all lanes, which several threads share."""
         lanes = self._lanes
         left, sums = itertools.count(), [None] * len(lanes)
 
@@ -192,7 +199,7 @@ class Blocks:
     def _streamed(
         self, task: Callable[..., Any], load: Callable[[slice], Any], readers: int
     ) -> Any:
-        """The same where few places can be read: a stream of blocks from each."""
+        """The total of lanes of which few can be read at once, by a stream of each."""
         sums = [Sum() for _ in self._lanes]
         steps = [
             [(total, i, rows) for i, rows in enumerate(lane)]
@@ -226,9 +233,9 @@ class Blocks:
         with self._one_blas_thread():
             helpers: list[Future[Any]] = []
             try:
-                helper_pool = self._pool("sweep", self._threads - 1)
+                helper_pool = self._pool("sweep", self.threads - 1)
                 # In copies of this context: numpy.errstate holds there too.
-                for _ in range(self._threads - 1):
+                for _ in range(self.threads - 1):
                     context = contextvars.copy_context()
                     helpers.append(submit(helper_pool, context.run, run))
                 contextvars.copy_context().run(run)  # this thread is one of them

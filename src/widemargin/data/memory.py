@@ -1,7 +1,8 @@
 """Rows in memory, or in a memory-mapped array."""
 
+import copy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +66,17 @@ class MemoryRows(Rows):
 
         self.sweeps += 1
         return self._blocks(task)
+
+    @property
+    def threads(self) -> int:
+        """Threads that a sweep takes."""
+        return self._blocks.threads
+
+    def in_one_thread(self) -> Self:
+        """These rows, swept by the thread that asks for it: sums are the same."""
+        alone = copy.copy(self)
+        alone._blocks = self._blocks.in_one_thread()
+        return alone
 
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index``: see `Rows.take`."""

@@ -242,6 +242,10 @@ class Rows(ABC):
             self._moments = self._read_moments()
         return self._moments
 
+    def check_finite(self) -> None:
+        """Raise ValueError as `moments` does. One sweep, the first time."""
+        _ = self.moments
+
     def _read_moments(self) -> Moments:
         sums, squares = self.sweep(_column_sums)
         if not np.isfinite(sums).all():

@@ -1,20 +1,23 @@
 """Solves that read the data together: their sweeps meet, and one pass serves all."""
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from widemargin.data.blocks import given_up
+from widemargin.data.memory import MemoryRows
 from widemargin.data.rows import Moments, Rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.system import deadline
 from widemargin.system.deadline import Deadline, OutOfTime
+from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 
 # Row vectors and n x n sums of the classes that are trained together, in bytes.
 TOGETHER_BYTES = 1 << 30
@@ -23,6 +26,10 @@ TOGETHER_BYTES = 1 << 30
 # Entries of data in memory up to which to read them once for each solve takes less than
 # threads that meet: a meeting takes 0.1 ms, reading a MiB from a cache as long.
 FEW_ENTRIES = 1 << 17
+
+# Bytes of rows in memory up to which each of several solves sweeps them by itself: 0.5
+# to 1.1 of the time, of 256 MiB 1.0 to 1.2 (benchmarks/core/apart.py).
+APART_BYTES = 64 << 20
 
 # No solver factors larger dense matrices (solvers/linear/normal_equations.py).
 LARGEST_MATRIX = 4000
@@ -54,12 +61,7 @@ def solve_together(
     What a solve raises. Ctrl-C reaches every solve, which ends with its best answer; a
     second one raises KeyboardInterrupt.
     """
-    m, n = rows.shape
-    # Sixteen row vectors, and ten matrices of the order of the normal equations.
-    each = 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
-    given = (memory_limit, rows.options.get("memory_limit"))
-    limit = min(filter(None, given), default=TOGETHER_BYTES)
-    size = max(1, limit // each)
+    size = _at_a_time(rows, memory_limit)
     results: list[Any] = []
     for first in range(0, len(solves), size):
         group = solves[first : first + size]
@@ -69,6 +71,38 @@ def solve_together(
             else _Meeting(rows, len(group)).run(group)
         )
     return results
+
+
+def are_apart(rows: Rows, count: int) -> TypeGuard[MemoryRows]:
+    """Whether so many solves take less time one in each thread than together."""
+    if not isinstance(rows, MemoryRows) or count < max(2, rows.threads):
+        return False
+    return linalg.n_bytes(rows.in_memory()) <= APART_BYTES
+
+
+def solve_apart(
+    rows: MemoryRows,
+    solves: Sequence[Callable[[Rows], Any]],
+    memory_limit: int | None = None,
+) -> list[Any]:
+    """Run several solves over the same rows, one in each thread.
+
+    As `solve_together`, but that each sweeps by itself, in its thread, and that one
+    begins when another one has ended.
+    """
+    threads = min(n_threads(rows.options.get("n_jobs")), _at_a_time(rows, memory_limit))
+    with ONE_BLAS_THREAD:
+        return _Apart(rows.in_one_thread(), len(solves), threads).run(solves)
+
+
+def _at_a_time(rows: Rows, memory_limit: int | None) -> int:
+    """How many solves memory has room for."""
+    m, n = rows.shape
+    # Sixteen row vectors, and ten matrices of the order of the normal equations.
+    each = 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
+    given = (memory_limit, rows.options.get("memory_limit"))
+    limit = min(filter(None, given), default=TOGETHER_BYTES)
+    return max(1, limit // each)
 
 
 @dataclass
@@ -87,8 +121,8 @@ class _Request:
 class _Meeting:
     """Where the threads of a group bring their sweeps; the calling thread runs them."""
 
-    def __init__(self, rows: Rows, size: int) -> None:
-        self._rows = rows
+    def __init__(self, rows: Rows, size: int, threads: int | None = None) -> None:
+        self._rows, self._threads = rows, threads or size
         self._changed = threading.Condition()
         self._waiting: dict[int, _Request] = {}
         self._size = self._running = size
@@ -99,21 +133,22 @@ class _Meeting:
         """Results of the solves; raises the first error of one."""
         outcomes: list[Any] = [None] * len(solves)
         errors: list[BaseException] = []
+        left = itertools.count()
 
-        def work(k: int) -> None:
-            try:
-                outcomes[k] = solves[k](_Port(self._rows, self, k))
-            except BaseException as error:  # noqa: BLE001  (raised again below)
-                errors.append(error)
-            finally:
+        def work() -> None:
+            while (k := next(left)) < len(solves):
+                try:
+                    outcomes[k] = solves[k](_Port(self._rows, self, k))
+                except BaseException as error:  # noqa: BLE001  (raised again below)
+                    errors.append(error)
                 with self._changed:
                     self._running -= 1
                     self._changed.notify()
 
-        self._rows.moments  # noqa: B018  (read once, before there are threads)
+        self._rows.check_finite()  # once, before there are threads
         try:
-            for k in range(len(solves)):
-                threading.Thread(target=work, args=(k,), daemon=True).start()
+            for _ in range(min(self._threads, len(solves))):
+                threading.Thread(target=work, daemon=True).start()
             while self._serve():
                 pass
         except BaseException:
@@ -196,6 +231,15 @@ class _Meeting:
         for request in requests.values():
             request.error = error
             request.done.set()
+
+
+class _Apart(_Meeting):
+    """Solves that sweep by themselves, a few at a time: only Ctrl-C is brought here."""
+
+    def ask(self, k: int, request: _Request) -> Any:
+        """Run the sweep of solve k in its thread."""
+        self.tell(k)
+        return self._rows.sweep(request.f, request.state, *request.broadcast)
 
 
 def _latest(requests: list[_Request]) -> Deadline | None:

@@ -136,10 +136,17 @@ def _solve_together(
         for k in range(n_problems)
     ]
     few = rows.is_in_memory and rows.shape[0] * rows.shape[1] <= shared.FEW_ENTRIES
-    if few and training.limits.end is None and training.callbacks.is_silent:
+    if few and _is_free(training):
         with ONE_BLAS_THREAD:  # not set and reset by each step
             return [solve(rows) for solve in solves]
+    if _is_free(training) and shared.are_apart(rows, n_problems):
+        return shared.solve_apart(rows, solves, training.memory_limit)
     return shared.solve_together(rows, solves, training.memory_limit)
+
+
+def _is_free(training: Training) -> bool:
+    """Whether no time is to be shared, and nobody follows the steps."""
+    return training.limits.end is None and training.callbacks.is_silent
 
 
 def _solve_in_turn(
@@ -169,6 +176,7 @@ def _solve_in_turn(
         if solution.status in _GO_ON and _is_start(training, solution):
             starts[k] = solution
     end, last = training.limits.end or np.inf, -1
+    rows, is_free = training.rows, _is_free(training) and training.recipe.kernel is None
 
     def waiting() -> list[int]:
         """Problems that have no answer, or one that a limit has ended."""
@@ -176,7 +184,28 @@ def _solve_in_turn(
         late = [k for k in late if k != last]  # which had all that was left
         return [*late, *(k for k in range(len(sizes)) if k not in found)]
 
+    def keep(k: int, new: Solution) -> None:
+        """Keep the answer of problem k, if it is no worse than what there was."""
+        if k in before:
+            new = or_before(new, before[k])
+        if k in before and training.recipe.solver != BATCH:  # said there already
+            new = _after_batch(new)
+        if k in found and _is_worse(new, found[k]):
+            new = found[k]  # there was no time to take it up
+        elif k in found and starts[k] is found[k]:
+            new = _joined(found[k], new)
+        found[k] = starts[k] = new
+
     while some := waiting():
+        if is_free and shared.are_apart(rows, len(some)):
+            whole = dataclasses.replace(training, starts=starts)
+            solves = [
+                functools.partial(_solve_or_skip, whole, k, saved[k]) for k in some
+            ]
+            apart = shared.solve_apart(rows, solves, training.memory_limit)
+            for k, new in zip(some, apart, strict=True):
+                keep(k, new)
+            continue
         for i, k in enumerate(some):
             left = end - clock.seconds()
             if left <= 0.0 and k in found:
@@ -185,17 +214,8 @@ def _solve_in_turn(
                 continue
             until = clock.seconds() + left * sizes[k] / sizes[some[i:]].sum()
             one = dataclasses.replace(training, starts=starts).limited(until=until)
-            new = _solve_or_skip(one, k, saved[k], training.rows)
+            keep(k, _solve_or_skip(one, k, saved[k], rows))
             last = k
-            if k in before:
-                new = or_before(new, before[k])
-            if k in before and training.recipe.solver != BATCH:  # said there already
-                new = _after_batch(new)
-            if k in found and _is_worse(new, found[k]):
-                new = found[k]  # there was no time to take it up
-            elif k in found and starts[k] is found[k]:
-                new = _joined(found[k], new)
-            found[k] = starts[k] = new
     return [found[k] for k in range(len(sizes))]
 
 

@@ -1,12 +1,14 @@
 """Cholesky factors that do not fail, with the threads that suit their order."""
 
 import contextlib
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg import cython_lapack
+from scipy.linalg.lapack import dpotrs
 
 from widemargin.system import deadline
 from widemargin.system.threads import ONE_BLAS_THREAD
@@ -17,6 +19,38 @@ Vector = NDArray[np.float64]
 # other work has the cores (n = 300: 6 s instead of 1 s in all; n = 1100: 600 ms instead
 # of 8 ms for one matrix).
 SERIAL_ORDER = 1500
+
+
+def _routine(name: str, *types: Any) -> Any:
+    """A routine of SciPy's LAPACK that lets other threads of Python run meanwhile.
+
+    The functions of `scipy.linalg.lapack` do not: factors of several classes, each in a
+    thread, would wait for each other.
+    """
+    capsule, api = cython_lapack.__pyx_capi__[name], ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return ctypes.CFUNCTYPE(None, *types)(address)
+
+
+_INT = ctypes.POINTER(ctypes.c_int)
+_potrf = _routine("dpotrf", ctypes.c_char_p, _INT, ctypes.c_void_p, _INT, _INT)
+
+
+def factor_in_place(A: Vector) -> int:
+    """Make the lower triangle of a matrix in Fortran's order its Cholesky factor L.
+
+    Returns
+    -------
+    int, 0, or the order of the leading minor that is not positive definite
+    """
+    n, info = len(A), ctypes.c_int()
+    stride = ctypes.c_int(max(1, n))
+    _potrf(b"L", ctypes.c_int(n), A.ctypes.data, stride, info)
+    return info.value
 
 
 def threads_for(order: int) -> contextlib.AbstractContextManager[Any]:
@@ -34,7 +68,7 @@ def cholesky(M: Vector) -> tuple[Callable[[Vector], Vector], float]:
     diagonal = M.diagonal().copy()
     # In place where the numbers of a column, or as it is symmetric of a row, follow
     # each other: a copy of 1,500 rows takes a third of the time, of memory that is new.
-    A = M if M.flags.f_contiguous else M.T
+    A = np.asfortranarray(M if M.flags.f_contiguous else M.T, np.float64)
 
     def factored(jitter: float) -> Callable[[Vector], Vector]:
         deadline.check(n**3 / 3.0)
@@ -42,10 +76,10 @@ def cholesky(M: Vector) -> tuple[Callable[[Vector], Vector], float]:
             A[...] = np.triu(A, 1) + np.triu(A, 1).T
         A[np.diag_indices(n)] = diagonal * (1.0 + jitter)
         with threads_for(n):
-            L, info = dpotrf(A, lower=True, clean=False, overwrite_a=True)
+            info = factor_in_place(A)
         if info != 0:
             raise np.linalg.LinAlgError("the matrix is not positive definite")
-        return lambda r: np.asarray(dpotrs(L, r, lower=True)[0])
+        return lambda r: np.asarray(dpotrs(A, r, lower=True)[0])
 
     return with_jitter(factored)
 

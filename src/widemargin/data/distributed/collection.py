@@ -40,11 +40,11 @@ def is_collection(X: Any) -> bool:
     return bool(dask.is_dask_collection(X))
 
 
-def client_of(X: Any, client: Any = None) -> Any:
-    """The client to fit with: the one given, or the current one."""
+def client_of(X: Any) -> Any:
+    """The client to fit with: that of the collection, or the current one."""
     from distributed import get_client
 
-    client = getattr(X, "client", None) if client is None else client
+    client = getattr(X, "client", None)
     if client is None:
         try:
             client = get_client()

@@ -101,7 +101,7 @@ class Choice:
         return cls(rows, np.packbits(chosen))
 
     def mask(self, m: int) -> NDArray[np.bool_]:
-        """The same as a vector (m,)."""
+        """Whether each row is chosen: (m,)."""
         return np.unpackbits(self.flags, count=m).view(np.bool_)
 
     def made(self, rows: MemoryRows) -> MemoryRows:

@@ -17,7 +17,6 @@ def open_collection(
     X: Any,
     others: Sequence[Any],
     prepare: Callable[..., Prepared],
-    client: Any = None,
 ) -> LoadedRows:
     """Rows of a Dask collection, in lanes on the workers of a client.
 
@@ -28,10 +27,8 @@ def open_collection(
         Vectors beside the rows: labels, weights.
     prepare : callable (rows, *others) -> Prepared
         Called on the workers, with each partition.
-    client : distributed.Client or None, default=None
-        None: the current one.
     """
-    client = client_of(X, client)
+    client = client_of(X)
     names, categories = column_names(X)
     parts, sizes = partitions(X, others)
     lanes = lanes_of(parts, sizes, _row_bytes(X))

@@ -161,7 +161,7 @@ def _first_line(path: str) -> bytes:
 
 
 def _load(options: ReadOptions) -> Contents:
-    """The same, with the plain sentence for what is wrong."""
+    """Rows of a file, or one plain sentence that says what is wrong with it."""
     with svmlight_text.opened(options.path) as file:
         mapped = svmlight_text.can_map(options.path, file)
         rows, lowest, highest = (_load_mapped if mapped else _load_stream)(
