@@ -1705,8 +1705,8 @@ MUTATIONS = [
     Mutation(
         "nu: probabilities are asked for",
         "machines.py",
-        '"probability": options.probability or None,',
-        '"probability": None,',
+        'if options.type == "classify" and given.pop("probability", False):',
+        'if given.pop("probability", False):',
         NU_PROBABILITY,
     ),
     Mutation(
@@ -2487,5 +2487,28 @@ MUTATIONS = [
         "ends.c[part], ends.scores[part] = 0.0, np.nan",
         "ends.scores[part] = np.nan",
         ("tests/estimators/test_linear_folds.py",),
+    ),
+    # -- several linear problems, one in each thread
+    Mutation(
+        "apart: memory bounds how many solves run",
+        "shared.py",
+        'threads = min(n_threads(rows.options.get("n_jobs")), _at_a_time(rows, memory_limit))',
+        'threads = n_threads(rows.options.get("n_jobs"))',
+        ("tests/estimators/test_multiclass.py",),
+    ),
+    Mutation(
+        "apart: solves that stalled before count too",
+        "solving.py",
+        "if is_free and shared.are_apart(rows, len(some)):",
+        "if False:",
+        ("tests/estimators/test_multiclass.py",),
+    ),
+    # -- auto
+    Mutation(
+        "auto: rows a column, squared loss",
+        "auto.py",
+        "return times * facts.factor_cost / each",
+        "return times * facts.factor_cost",
+        ("tests/solvers/test_auto.py",),
     ),
 ]

@@ -3,8 +3,8 @@
     python -m benchmarks.linear.interior_point [variants] [forms] [bound]
 
 Justifies `REDUCED_COLUMNS`, `DENSE_ORDER` and `SPARSE_ENTRIES` of
-`widemargin.solvers.linear.normal_equations`, and the default of the extra corrector;
-shows how far an iteration is from the least that the machine allows.
+`widemargin.solvers.linear.normal_equations`; shows how far an iteration is from the
+least that the machine allows.
 """
 
 import os
@@ -24,7 +24,6 @@ VARIANTS = {
     "rule 2": InteriorPoint(reduction="omega"),
     "rule 2, no pcg": InteriorPoint(reduction="omega", pcg_steps=0),
     "rule 1": InteriorPoint(reduction="one_sided"),
-    "corrector": InteriorPoint(reduction=None, corrector=True),
 }
 
 

@@ -47,6 +47,11 @@ class Status(StrEnum):
         """A sentence: what this status means for the user and what helps."""
         return _ADVICE[self]
 
+    @property
+    def ends_fit(self) -> bool:
+        """Whether the fit begins nothing more: its time is over, or after Ctrl-C."""
+        return self in (Status.TIME_LIMIT, Status.INTERRUPTED)
+
 
 _ADVICE = {
     Status.SOLVED: "The answer is as good as asked.",
@@ -165,17 +170,12 @@ class Step:
     @property
     def relative_gap(self) -> float:
         """Duality gap over ``|P|``, or the scale (infinite where P is 0 without)."""
-        size = max(abs(self.primal), self.scale)
-        if not np.isfinite(self.primal) or size == 0.0:
-            return float("inf")
-        return self.gap / size
+        return relative_gap(self.primal, self.dual, self.scale)
 
     @property
     def best_gap(self) -> float:
         """Relative gap of the best objective values so far, as `relative_gap`."""
-        size = max(abs(self.best_primal), self.scale)
-        gap = self.best_primal - self.best_dual
-        return gap / size if size != 0.0 else float("inf")
+        return relative_gap(self.best_primal, self.best_dual, self.scale)
 
     def point(self) -> tuple[Vector, Any]:
         """The current (w, b), while the step is the latest one.
@@ -199,9 +199,9 @@ class Certificate:
     ----------
     primal : float
         Upper bound: the objective P of (w, b), and what rounding may hide; infinite
-        where there was no time to prove one. The objective of w = 0, which is 0, stands
-        in its place where it is less, for nu machines of classes and of one class only:
-        then no margin is proved.
+        where there was no time to prove one. Nu machines of classes and of one class
+        have 0, the objective of w = 0, where that is smaller: then it is not proved
+        that there is a margin.
     dual : float
         Lower bound: the objective D of alpha, less what rounding may add.
     scale : float
@@ -270,6 +270,12 @@ class Certificate:
         enough = tol * max(abs(self.primal), self.scale)
         small = np.isfinite(self.rounding) and self.rounding <= SHARE * self.gap
         return bool(not self.gap <= enough and not small)
+
+
+def relative_gap(primal: float, dual: float, scale: float) -> float:
+    """(P - D) / max(``|P|``, scale); infinite where that is 0, or P not finite."""
+    size = max(abs(primal), scale)
+    return (primal - dual) / size if 0.0 < size < math.inf else math.inf
 
 
 def relative_gaps(bounds: Vector) -> Vector:

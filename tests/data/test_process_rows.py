@@ -20,9 +20,6 @@ def clusters(m):
 SOLVERS = {
     # Two steps are refined, each by a sweep of 1 kB, if the gap is small before the last.
     "all rows": (InteriorPoint(), 2_000),
-    # Correctors are kept or not as the data will have it: one more sweep, 1 kB, and one
-    # that refines it.
-    "corrector": (InteriorPoint(corrector=True), 4_000),
     # Two thresholds of at most twelve sweeps, 2 kB each, and twenty steps of conjugate
     # gradients, 1 kB each, as the data will have it.
     "some rows": (

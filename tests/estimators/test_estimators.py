@@ -200,13 +200,13 @@ def test_defaults_are_the_problem_of_scikit_learn(classes, by_command, tmp_path)
 
 def test_pickling_cloning_joblib(binary, tmp_path):
     X, y = binary
-    clf = LinearSVC(solver=InteriorPoint(corrector=True)).fit(X, y)
+    clf = LinearSVC(solver=InteriorPoint(reduction="omega")).fit(X, y)
     joblib.dump(clf, tmp_path / "clf")
     for copy in (pickle.loads(pickle.dumps(clf)), joblib.load(tmp_path / "clf")):
         np.testing.assert_array_equal(
             copy.decision_function(X), clf.decision_function(X)
         )
-    assert clone(clf).get_params()["solver"] == InteriorPoint(corrector=True)
+    assert clone(clf).get_params()["solver"] == InteriorPoint(reduction="omega")
 
 
 @pytest.mark.parametrize("estimator", [LinearSVC(), KernelSVC()])

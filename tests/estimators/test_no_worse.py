@@ -42,7 +42,7 @@ def early(request, monkeypatch):
     solve_all, solve_batch, found = batch.solve_all, solving.solve_batch, []
 
     def ended(*args, **options):
-        ends = solve_all(*args, **options | {"most": 1_000})
+        ends = solve_all(*args, **options | {"brief": batch.Brief(1_000)})
         return ends._replace(status=request.param)
 
     def late(training):

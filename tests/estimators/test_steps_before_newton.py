@@ -252,8 +252,10 @@ def test_after_ctrl_c_newtons_method_does_not_begin(asked, monkeypatch):
     X, y = rows(classes=5)
     steps = batch.solve_by_products
 
-    def interrupted(training, chosen, before=None):
-        found = list(steps(training, chosen, Before(1100)[:3]))  # all but 3 are stalled
+    def interrupted(training, chosen, brief=None):
+        found = list(
+            steps(training, chosen, Before(1100).brief)
+        )  # all but 3 are stalled
         found[3] = found[3].changed(status=Status.INTERRUPTED)
         return dict(enumerate(found))
 

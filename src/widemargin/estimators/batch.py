@@ -75,7 +75,7 @@ def solve_batch(training: Training) -> Found:
 
 
 def _asked_for(solution: Solution, tol: float) -> Solution:
-    """The same of a fit that asks for another gap: stalled if it has a larger one."""
+    """The solution of a fit with another tol, stalled where its gap is larger."""
     gap, status = solution.certificate.relative_gap, solution.status
     if status is Status.SOLVED and gap > tol:
         status = Status.STALLED
@@ -84,7 +84,7 @@ def _asked_for(solution: Solution, tol: float) -> Solution:
 
 
 def _kernel_batch(training: Training) -> Found:
-    """The same, with equal samples as they are."""
+    """`solve_batch` with a kernel, without merging equal samples."""
     chosen = small_enough(training)
     found = solve_chosen(training, chosen) if chosen else {}
     if found is None and training.recipe.solver == NAME:
@@ -105,7 +105,7 @@ def solve_linear_batch(training: Training) -> Found:
 
 
 def _linear_batch(training: Training) -> Found:
-    """The same, but that Ctrl-C outside of the core ends it."""
+    """`solve_linear_batch`, which Ctrl-C ends outside of the core."""
     # Along a path, too: from zero it is faster than others are from the last answer.
     training, starts = dataclasses.replace(training, starts=None), training.starts
     if not is_allowed(training, LEAST_LINEAR_GAP):
@@ -128,7 +128,7 @@ def _linear_batch(training: Training) -> Found:
     if suits_products(training, m):
         found |= numbered(solve_by_products(training, chosen))
     elif (before := steps_before_others(training)).steps:
-        found |= numbered(solve_by_products(training, chosen, before[:3]))
+        found |= numbered(solve_by_products(training, chosen, before.brief))
     return found
 
 
@@ -143,19 +143,19 @@ def _are_stalled(found: Sequence[Solution]) -> bool:
 
 
 def solve_linear_pairs(training: Training) -> Found:
-    """The same of problems of pairs of classes, by their numbers: those that suit."""
+    """Solutions of linear problems of pairs of classes, by number: those that suit."""
     found: dict[int, Solution] = {}
     training = dataclasses.replace(training, starts=None)  # as above
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return found
-    training.rows.moments  # noqa: B018  (refuses NaN and infinity)
+    training.rows.check_finite()
     sizes = training.sizes.tolist()
     suit = {m for m in set(sizes) if suits_products(training, m)}
     few = [k for k, m in enumerate(sizes) if m in suit]
     try:
         if few and is_allowed(training):
             before = steps_of_pairs(training)
-            products = solve_by_products(training, few, before and before[:3])
+            products = solve_by_products(training, few, before and before.brief)
             if isinstance(products, Solutions) and products.columns.are_solved:
                 return products
             found = numbered(products)
@@ -185,13 +185,13 @@ def _add_pairs_by_steps(
     if not (plans and is_allowed(training)):
         return
     chosen = list(plans)
-    steps, work, moved, newton = map(max, zip(*plans.values(), strict=True))
-    if newton:
-        _add_pairs_by_newton(training, chosen, found, newton)
+    longest = Before(*map(max, zip(*plans.values(), strict=True)))
+    if longest.newton:
+        _add_pairs_by_newton(training, chosen, found, longest.newton)
         ended = _ended(found)
         chosen = [k for k in chosen if k not in ended]
     if chosen and not _are_interrupted(found):
-        found |= numbered(solve_by_products(training, chosen, (steps, work, moved)))
+        found |= numbered(solve_by_products(training, chosen, longest.brief))
 
 
 def _add_pairs_by_newton(
@@ -222,7 +222,7 @@ def _solve_pair(training: Training, k: int, few: int) -> Solution | None:
 
 
 def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Found:
-    """The same of columns for Newton's method, after some pair steps if these may be.
+    """Solutions by Newton's method on the columns, perhaps after some pair steps.
 
     They solve many problems where rows are hardly more than the columns.
     """
@@ -236,7 +236,7 @@ def _by_steps_or_newton(training: Training, chosen: list[int], may: bool) -> Fou
         found = _ended(found)
     left = [k for k in chosen if k not in found]
     if left and before.steps:
-        products = solve_by_products(training, left, before[:3])
+        products = solve_by_products(training, left, before.brief)
         is_all = isinstance(products, Solutions) and not _are_stalled(products)
         if is_all and not found:
             return products
@@ -255,18 +255,18 @@ def _ended(found: dict[int, Solution]) -> dict[int, Solution]:
 def _by_newton(
     training: Training, chosen: list[int], few: int = 0
 ) -> dict[int, Solution]:
-    """The same by Newton's method on the columns; some may be stalled."""
+    """Solutions by Newton's method on the columns; some may be stalled."""
     rows, m = training.rows, training.rows.shape[0]
     if not chosen or not has_room(training, m, len(chosen)):
         return {}
-    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    rows.check_finite()
     y, C = _labels_and_weights(training, chosen)
     solutions = _newton(training, rows.in_memory(), y, C, few)
     return dict(zip(chosen, solutions, strict=True))
 
 
 def _of_sparse(training: Training, visits: float, starts: Any) -> list[Solution]:
-    """The same of sparse rows, by visits of descent if any; some may be stalled."""
+    """Solutions of sparse rows, by so many visits of descent or by gradients."""
     X: Any = training.rows.in_memory()
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
@@ -295,7 +295,7 @@ def _labels_and_weights(
 def _newton(
     training: Training, X: Any, y: Vector, C: Vector, few: int = 0
 ) -> list[Solution]:
-    """The same of labels y (t, m) of rows X; some may be stalled."""
+    """Newton's solutions for labels y (t, m) of rows X; some may be stalled."""
     X = np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, np.float64)
     return _solve_many(training, X, y, C, few=few)
 
@@ -348,7 +348,7 @@ def _points(starts: Any, places: int) -> tuple[Vector, Vector] | None:
 
 
 def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
-    """The same where rows without weight have their alpha, too."""
+    """The solution with the alpha of rows without weight, which is 0."""
     copies = len(solution.alpha) // np.count_nonzero(kept)
     alpha = np.zeros((copies, len(kept)))
     alpha[:, kept] = solution.alpha.reshape(copies, -1)

@@ -21,6 +21,7 @@ from widemargin.solutions import Solutions
 from widemargin.solvers.kernel.batch import (
     MOST_EXACTLY,
     MOST_ROWS,
+    Brief,
     are_shared,
     solve_many,
 )
@@ -81,21 +82,21 @@ def _by_number(training: Training, chosen: list[int], solutions: Solutions) -> F
 
 
 def numbered(found: Found) -> dict[int, Solution]:
-    """The same as a dict."""
+    """Solutions by the numbers of their problems, as a dict."""
     return found if isinstance(found, dict) else dict(enumerate(found))
 
 
 def solve_by_products(
     training: Training,
     chosen: list[int],
-    before: tuple[int, float, float] | None = None,
+    brief: Brief | None = None,
 ) -> Found:
     """Solutions by the products of few rows, some of which may be stalled.
 
-    After what comes ``before`` others all are that are not solved: see `Before`.
+    Where the solver is ``brief`` all are that it has not solved.
     """
     rows = training.rows
-    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    rows.check_finite()
     memory = memory_for_products(training, chosen)
     if memory <= 0:
         return {}
@@ -113,7 +114,7 @@ def solve_by_products(
     threads = n_threads(rows.options.get("n_jobs"))
     many = len(chosen) * rows.shape[0] * rows.shape[1] > ALONE
     with ONE_BLAS_THREAD if many else nullcontext():
-        found = solve_many(problems, training.limits, memory, threads, before)
+        found = solve_many(problems, training.limits, memory, threads, brief)
     return _by_number(training, chosen, found)
 
 
@@ -195,7 +196,7 @@ def other_bytes(training: Training, chosen: list[int]) -> int:
 
 
 def _index(training: Training, chosen: list[int]) -> list[int] | slice:
-    """The same problems: a list of thousands is a slow index."""
+    """What selects the problems: a slice of all, as lists of thousands are slow."""
     return slice(None) if len(chosen) == len(training.tasks) else chosen
 
 

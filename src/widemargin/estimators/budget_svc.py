@@ -66,13 +66,14 @@ class BudgetSVC(Classifier):
     ----------
     budget : int >= 2, float in (0, 1) or None, default=100
         B, or the share of the rows of each binary problem. With B at least the number
-        of rows there is no cap; with a larger B a UserWarning says so. None where a
-        `LossNorm` is all that is asked for: with ``method="norm"``.
+        of rows there is no cap; with a larger B a UserWarning says so. None goes with
+        ``method="norm"`` and a `LossNorm` as ``norm``, which needs no B.
     C : float > 0, default=1.0
         Weight of the losses.
     method : {"pursuit", "prune", "norm"}, default="pursuit"
+        Which machine, see above.
     norm : {"l1", "l2"} or LossNorm, default="l1"
-        The losses, see above. A `widemargin.losses.LossNorm` not with "pursuit";
+        The losses, see above. "pursuit" takes no `widemargin.losses.LossNorm`.
         `Mahalanobis` is for some tens of rows in their order, `PNorm` for some
         hundreds.
     total : bool, default=False

@@ -53,6 +53,6 @@ class OfWeights:
 
     @property
     def _predictor(self) -> Model:
-        """The same without a look whether a certificate is of these weights."""
+        """What predicts, whether or not the certificate is of these weights."""
         check_is_fitted(self)
         return self._model(self._meta)

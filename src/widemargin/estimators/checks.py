@@ -159,7 +159,7 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
     table = X = _without_objects(estimator, X, reset)
     is_kernel = is_pairwise(estimator) or objects.were_fitted(estimator)
     if isinstance(X, Rows):
-        _keep_columns(estimator, X) if reset else _check_columns(estimator, X)
+        keep_columns(estimator, X) if reset else _check_columns(estimator, X)
         return _as_fitted(estimator, X) if reset else X
     is_plain = reset and not is_kernel and _is_plain(X)
     if is_plain:
@@ -316,7 +316,7 @@ def _is_plain(X: Any) -> bool:
     return bool(is_array and X.dtype == np.float64 and X.ndim == 2 and min(X.shape) > 0)
 
 
-def _keep_columns(estimator: Any, rows: Rows) -> None:
+def keep_columns(estimator: Any, rows: Rows) -> None:
     """Number and names of the columns, as scikit-learn keeps them for tables."""
     estimator.n_features_in_ = rows.shape[1]
     if rows.names is not None:

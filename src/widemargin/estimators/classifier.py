@@ -81,6 +81,8 @@ class Classifier(
             weights are Dask collections as well.
         y : array (m,) of labels: numbers, booleans, dates or strings
         sample_weight : array (m,) of numbers >= 0, or None
+            Factors of C, or shares of nu. `SVC` and `NuSVC` leave rows of negative
+            weight out, and warn; the others refuse them.
 
         Returns
         -------
@@ -101,7 +103,8 @@ class Classifier(
         ConvergenceWarning
             The gap asked for was not reached; says how far it is and what helps.
         UserWarning
-            All rows of a class have weight 0: the model does not know the class.
+            All rows of a class have weight 0: the model does not know the class. Or
+            rows of negative weight were left out.
         RuntimeWarning
             The kernel was seen not to be positive semidefinite: the answer is a
             stationary point, and its gap proves nothing.

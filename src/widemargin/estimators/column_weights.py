@@ -73,7 +73,7 @@ def _sums(rows: Rows, c: Vector) -> Twofold:
 
 
 def _sums_of_pairs(training: Training, alpha: Vector) -> Twofold:
-    """The same of all pairs of classes, (t, n) each, of perhaps thousands."""
+    """Sums of the rows for all pairs of classes, of perhaps thousands: (t, n) each."""
     rows, tasks, own = training.rows, training.tasks, training.chosen_of_pairs()
     positive = np.repeat(tasks.positive, training.sizes)
     c = np.where(training.index[own] == positive, alpha, -alpha)

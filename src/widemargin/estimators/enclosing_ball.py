@@ -100,8 +100,8 @@ class EnclosingBall(
         = 1, so C = 1 / (2 m q) allows for a mean excess of q. Below 1 / (2 sum_i s_i
         d_i) the radius is 0 and no point is inside; a RuntimeWarning says so.
     contamination : float in (0, 0.5], "auto" or None, default=None
-        The share of the rows, by ``sample_weight``, that `predict` shall put outside:
-        the boundary is moved to that quantile of their scores. The ball itself, and so
+        The share of the rows, by ``sample_weight``, that `predict` puts outside: the
+        boundary is moved to that quantile of their scores. The ball itself, and so
         the certificate, depends on ``C`` only. "auto" or None: the surface of the ball
         is the boundary.
     kernel : str or callable, default="rbf"
@@ -117,10 +117,11 @@ class EnclosingBall(
     coef0 : float, default=0.0
         Of "poly" and "sigmoid".
     step : {"toward", "away", "pairwise", "swap"}, default="away"
-        Toward the farthest point; also away from the nearest of the support; from one
-        of the support to the farthest; toward or pairwise, what gains more. "toward" is
-        sublinear: its gap stays at some percent. The others are close to each other;
-        "away" was fastest on 20,000 to 30,000 rows
+        How weight moves. "toward": from all points to the farthest one. "away": that,
+        or from the nearest point with weight to all others. "pairwise": from one point
+        with weight to the farthest one. "swap": as "toward" or "pairwise", whichever
+        gains more. "toward" is sublinear: its gap stays at some percent. The others are
+        close to each other; "away" was fastest on 20,000 to 30,000 rows
         (docs/measurements/enclosing_balls.md).
     tol : float in (0, 1], default=1e-3
         Relative duality gap. Of the hard ball 1 - D / max d_i: for tol <= 0.6 the
@@ -155,8 +156,8 @@ class EnclosingBall(
         radius of the ball itself, also with ``contamination``
     offset_ : float
         ``decision_function`` is ``score_samples`` - ``offset_``: -rho, less what
-        rounding may do to a score if all points are inside; or with ``contamination`` a
-        score, or one between two scores, of rows of the fit
+        rounding may do to a score if all points are inside. With ``contamination`` the
+        quantile of the scores of the rows of the fit
     support_ : ndarray of the rows with a_i > 0, sorted
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel. With kernel="linear" more than 16 MiB are copied when they

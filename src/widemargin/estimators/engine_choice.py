@@ -69,13 +69,12 @@ LEAST_ALONE, MOST_DENSE = 1_000, 1_500_000
 MOST_CODED = 6_000
 
 
-def batched(training: Training, copies: int = 1, may_curve: bool = False) -> list[int]:
+def batched(training: Training, copies: int = 1) -> list[int]:
     """The problems that are solved at once: with a kernel that keeps them convex.
 
-    Any named kernel, if they may curve. ``copies`` says how many others there are of
-    each.
+    ``copies`` says how many others there are of each.
     """
-    if training.recipe.kernel is None or not is_allowed(training, may_curve=may_curve):
+    if training.recipe.kernel is None or not is_allowed(training):
         return []
     return small_enough(training, copies)
 

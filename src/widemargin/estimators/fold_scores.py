@@ -55,7 +55,7 @@ def judge_targets(
     found: Folds | LinearFolds,
     at: tuple[Sequence[int], Index, Index],
 ) -> None:
-    """The same of regressions: some folds, widths, and values of C."""
+    """Score the points of regressions: some folds, values of epsilon, and of C."""
     folds, own, places = at
     points.gaps[np.ix_(np.array(folds), own, places)] = np.where(
         found.ended, found.gaps, np.nan

@@ -19,7 +19,7 @@ from widemargin.kernels.packed import aligned
 from widemargin.kernels.wide_rows import SHARED
 from widemargin.problems.many import ManyProblems
 from widemargin.solution import Status
-from widemargin.solvers.kernel.batch import Ends, solve_all, solve_places
+from widemargin.solvers.kernel.batch import Brief, Ends, solve_all, solve_places
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.threads import n_threads
 
@@ -225,7 +225,7 @@ def _solve_part(
     if most is None:
         ends = solve_all(problems, limits, memory, threads)
     else:
-        ends = solve_places(problems, limits, memory, threads, most=most)
+        ends = solve_places(problems, limits, memory, threads, brief=Brief(most))
     shape = (len(some), len(found.weights), len(found.Cs))
     solved = _are_finished(ends, limits.tol).reshape(shape)
     within = slice(some[0], some[-1] + 1)
@@ -274,7 +274,7 @@ def _go_on_all(
     """Let another solver finish the problems that are left; what ended it early."""
     for t in left.tolist():
         status = _go_on(found, problems, ends, some, t)
-        if status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+        if status is not None and status.ends_fit:
             return status
     return None
 
@@ -302,7 +302,7 @@ def _go_on(
     found.gaps[at] = solution.certificate.relative_gap
     found.b[at], ends.c[order] = solution.b, solution.w
     ends.scores[part] = np.nan
-    found.ended[at] = solution.status not in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    found.ended[at] = not solution.status.ends_fit
     return solution.status
 
 

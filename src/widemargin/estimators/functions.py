@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 
 from widemargin.data.rows import Rows
 from widemargin.estimators.checks import facts_of_end, fitted_anew, tell_end
-from widemargin.estimators.kernel_machines import keep_objects, keep_weights
+from widemargin.estimators.kernel_machines import (
+    expand_of,
+    expansion_of,
+    is_expansion,
+    keep_objects,
+    keep_weights,
+)
 from widemargin.estimators.low_rank import Approximation, facts_of
 from widemargin.estimators.plans import Fit
 from widemargin.estimators.support_vectors import (
@@ -16,8 +22,6 @@ from widemargin.estimators.support_vectors import (
     keep_as_stored,
     keep_support_vectors,
 )
-from widemargin.features.maps import LandmarkFeatures
-from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.decisions import Decision
 from widemargin.problems.regression import of_samples
@@ -103,26 +107,15 @@ def function_point(kernel: Kernel, rows: Rows, w: Vector, b: float) -> dict[str,
 
 def function_parts(fitted: Any) -> dict[str, Any]:
     """What a `Model` is made of, of the attributes of an estimator as they are."""
-    expand = fitted.feature_map_.expand if hasattr(fitted, "feature_map_") else None
-    if isinstance(expand, LandmarkFeatures):
-        expand = None
-    is_linear = fitted.kernel_.name in ("linear", "precomputed")
-    if not is_linear and expand is None:
-        kernels = Expansion(
-            fitted.kernel_,
-            fitted.support_vectors_,
-            coefficients_of(fitted),
-            fitted.intercept_,
-            fitted.n_support_,
-        )
-        return {"kernels": kernels}
+    if is_expansion(fitted):
+        return {"kernels": expansion_of(fitted)}
     if hasattr(fitted, "coef_"):
         w = fitted.coef_[0]
     else:  # a sum over columns of the kernel matrix
         w = np.zeros(fitted.n_features_in_)
         w[fitted.support_] = coefficients_of(fitted)[0]
     decision = Decision(w, float(fitted.intercept_[0]))
-    return {"decisions": (decision,), "expand": expand}
+    return {"decisions": (decision,), "expand": expand_of(fitted)}
 
 
 def _keep_map(estimator: Any, low: Approximation, w: Vector) -> None:

@@ -70,7 +70,7 @@ def set_kernel(estimator: Any, rows: Rows, weights: Vector | None) -> Kernel:
     """Set ``kernel_`` and ``gamma_`` for rows, which may have weights."""
     m, n = rows.shape
     _refuse_stored(estimator, rows)
-    rows.moments  # noqa: B018  (refuses NaN and infinity)
+    rows.check_finite()
     name = "precomputed" if objects.were_fitted(estimator) else estimator.kernel
     kernel = Kernel(name, estimator.gamma, estimator.degree, estimator.coef0)
     if kernel.is_precomputed and m != n:
@@ -225,19 +225,12 @@ def kernel_model(estimator: Any) -> Model:
 
 def _made(fitted: Any) -> Model:
     """The model of the attributes of an estimator as they are."""
-    meta, expand = facts_of_model(fitted), _expand(fitted)
+    meta, expand = facts_of_model(fitted), expand_of(fitted)
     decides = decided_by(fitted, fitted._scheme)
     if decides["shape"] != "ovo":  # a calibration is of the classes' decision values
         decides["calibration"] = vars(fitted).get("calibrator_")
-    is_linear = fitted.kernel_.name in ("linear", "precomputed")
-    if not is_linear and expand is None:
-        kernels = Expansion(
-            fitted.kernel_,
-            fitted.support_vectors_,
-            coefficients_of(fitted),
-            fitted.intercept_,
-            fitted.n_support_,
-        )
+    if is_expansion(fitted):
+        kernels = expansion_of(fitted)
         return Model(fitted.classes_, meta=meta, kernels=kernels, **decides)
     if hasattr(fitted, "coef_"):
         W = fitted.coef_
@@ -252,7 +245,24 @@ def _made(fitted: Any) -> Model:
     return Model(fitted.classes_, **of_model, **decides)
 
 
-def _expand(fitted: Any) -> FourierFeatures | SquareFeatures | None:
+def is_expansion(fitted: Any) -> bool:
+    """Whether decisions are made of kernel values with support vectors."""
+    is_linear = fitted.kernel_.name in ("linear", "precomputed")
+    return not is_linear and expand_of(fitted) is None
+
+
+def expansion_of(fitted: Any) -> Expansion:
+    """The decisions of support vectors."""
+    return Expansion(
+        fitted.kernel_,
+        fitted.support_vectors_,
+        coefficients_of(fitted),
+        fitted.intercept_,
+        fitted.n_support_,
+    )
+
+
+def expand_of(fitted: Any) -> FourierFeatures | SquareFeatures | None:
     """The features that decisions are linear in, if these have no landmarks."""
     expand = fitted.feature_map_.expand if hasattr(fitted, "feature_map_") else None
     return None if isinstance(expand, LandmarkFeatures) else expand

@@ -13,7 +13,7 @@ from widemargin import _core
 from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
 from widemargin.solvers import auto
-from widemargin.solvers.kernel.batch import MOST_EXACTLY, NAME
+from widemargin.solvers.kernel.batch import MOST_EXACTLY, NAME, Brief
 from widemargin.system.threads import n_threads
 
 # Columns up to which Newton's method on the columns takes all problems at once, and
@@ -113,9 +113,7 @@ class Before(NamedTuple):
     Attributes
     ----------
     steps : int, pair steps of a problem; 0: the others begin
-    work : float, of Newton's steps: see `solve_many`
-    moved : float, the share of the rows that may be support vectors, when it is first
-        looked
+    work, moved : float, see `Brief`
     newton : int, Newton's steps on the columns that come before them
     """
 
@@ -123,6 +121,11 @@ class Before(NamedTuple):
     work: float = np.inf
     moved: float = 1.0
     newton: int = 0
+
+    @property
+    def brief(self) -> Brief:
+        """What the solver takes of it."""
+        return Brief(self.steps, self.work, self.moved)
 
 
 def steps_before_newton(training: Training, m: int) -> Before:

@@ -62,7 +62,6 @@ MOST_ENTRIES_TWICE = 550_000
 # products lose digits (spectra with an offset take 0.07 to 0.16 of the time up to 1e4,
 # 0.1 to 0.6 with 1e5, 1.2 to 2.0 with 1e7). `benchmarks/core/wide_rows.py --searches`.
 MOST_OFF = 1e4
-_ENDED = (Status.TIME_LIMIT, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,7 @@ def _solve_by_newton(found: LinearFolds, k: int) -> Status | None:
         found.ended[at] = found.gaps[at] <= tol
         if ends.status is Status.INTERRUPTED:  # or the press would be lost
             found.ended[folds[-1], k, places[-1]] = False
-        if ends.status in _ENDED and not found.ended[at].all():
+        if ends.status.ends_fit and not found.ended[at].all():
             return ends.status
     return None
 
@@ -354,7 +353,7 @@ def _solve_some(
         point, before[k] = (fold, k, place), (solution, C)
         found.W[point], found.b[point] = solution.w, solution.b
         found.gaps[point] = solution.certificate.relative_gap
-        found.ended[point] = solution.status not in _ENDED
+        found.ended[point] = not solution.status.ends_fit
         if not found.ended[point]:
             return solution.status
     return None

@@ -73,8 +73,9 @@ class LinearSVC(OfWeights, Classifier):
     random_state : int >= 0, RandomState or None, default=None
         Seed of solvers that visit rows in random order (coordinate descent).
     max_iter : int >= 1 or None, default=None
-        Iterations of each binary problem; None: the solver's own (200 of interior
-        point, 500 certificates of coordinate descent, 2,000 steps of ALM-Newton).
+        Iterations of each binary problem. None: the solver's own, 200 of
+        "interior_point", 500 of "active_set", 2,000 of "augmented_lagrangian", and 500
+        certificates of "coordinate_descent".
     time_limit : float > 0 in seconds, or None, default=None
         Of the whole fit, without the time of callbacks; half a second more for a
         certificate. A class is left at zero when there is no time for it.

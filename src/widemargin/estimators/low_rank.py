@@ -232,7 +232,7 @@ class Approximation:
         return dataclasses.replace(training, rows=rows, recipe=recipe, names=())
 
     def _at_sum(self, finish: Any, rows: Rows, c: Vector, b: float) -> dict[str, Any]:
-        """The same attributes of a point that is a sum of the features of rows."""
+        """Attributes of a point that is a sum of the features of rows."""
         w = rows.rmatvec(of_samples(c, rows.shape[0]))
         found = self._at(rows, w, b)
         return found if finish is None else found | finish(rows.matvec(w))

@@ -1,5 +1,6 @@
 """What predicts, made once of the attributes of a fit."""
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -21,7 +22,7 @@ def made_once(estimator: Any, names: tuple[str, ...], make: Callable[[], T]) -> 
     attributes = vars(estimator)
     parts = [attributes.get(name) for name in names]
     found = _MADE.get(estimator)
-    if found is not None and all(map(_is, parts, found[0])):
+    if found is not None and all(map(operator.is_, parts, found[0])):
         value: T = found[1]
         return value
     value = make()
@@ -32,7 +33,3 @@ def made_once(estimator: Any, names: tuple[str, ...], make: Callable[[], T]) -> 
             array.flags.writeable = False
     _MADE[estimator] = parts, value
     return value
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other

@@ -92,7 +92,7 @@ class BinaryTasks(Sequence[BinaryTask]):
         return self, factors
 
     def weighed(self, factors: NDArray[np.float64]) -> "BinaryTasks":
-        """The same with factors of each problem."""
+        """The problems with a factor of C each."""
         return BinaryTasks(self.positive, self.negative, factors)
 
 
@@ -182,7 +182,7 @@ def coefficients_of_pairs(
     labels: NDArray[Any],
     support: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """The same of pairs of c classes, as LIBSVM arranges them: (c - 1, l).
+    """Signed dual variables of c classes in pairs, as LIBSVM has them: (c - 1, l).
 
     In a column are the coefficients of a vector of class i against the other classes,
     in their order. ``alpha`` and ``rows`` are those of all problems, one after the

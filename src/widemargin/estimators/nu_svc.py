@@ -162,7 +162,7 @@ class NuSVC(ProbabilityMixin):
 
     With a rank the solvers are the same: each column of the kernel matrix takes m r
     multiplications, so that a fit is faster only where a value of the kernel takes
-    more. A prediction takes r kernel values. There is no rank="auto" for that reason.
+    more. That is why there is no rank="auto". A prediction takes r kernel values.
     ``dual_gap_`` and ``solutions_`` speak of the approximate problem, and ``support_``
     and ``dual_coef_`` of landmarks, as of `SVC`.
 

@@ -22,7 +22,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import labels
-from widemargin.estimators.checks import _keep_columns, is_infinite, users_level
+from widemargin.estimators.checks import is_infinite, keep_columns, users_level
 from widemargin.estimators.multiclass import BinaryTasks, one_task, tasks_of
 from widemargin.estimators.pairs import counts_of_support
 from widemargin.estimators.plans import Fit, Plan
@@ -98,15 +98,14 @@ def classes_of(
     X: Any,
     y: Any,
     sample_weight: Any,
-    client: Any,
 ) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
     """The rows of a collection, their classes and weights; sets the classes.
 
     Refusals are in the name of the ``owner``.
     """
     prepare = _Classes(owner, estimator._leaves_out_negative)
-    with _opened(estimator, limits, X, (y, sample_weight), prepare, client) as rows:
-        _keep_columns(estimator, rows)
+    with _opened(estimator, limits, X, (y, sample_weight), prepare) as rows:
+        keep_columns(estimator, rows)
         found = [one for facts in rows.facts for one in facts.found]
         classes = _union(Checker(f"{owner}.fit"), found)
         estimator.classes_ = classes
@@ -124,12 +123,12 @@ def classes_of(
 
 
 def _opened(
-    estimator: Any, limits: Limits, X: Any, others: Any, prepare: Any, client: Any
+    estimator: Any, limits: Limits, X: Any, others: Any, prepare: Any
 ) -> LoadedRows:
     """The rows of a collection, loaded within the time limit."""
     try:
         with until(limits.deadline):
-            return open_collection(X, others, prepare, client)
+            return open_collection(X, others, prepare)
     except OutOfTime:
         raise TimeoutError(
             f"time_limit={limits.time_limit} s was over before the rows of X were "
@@ -186,9 +185,7 @@ def _of_classes(index: NDArray[Any], factors: NDArray[Any]) -> Any:
     return factors[index]
 
 
-def fitted(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Plan, client: Any = None
-) -> Fit:
+def fitted(estimator: Any, X: Any, y: Any, sample_weight: Any, plan: Plan) -> Fit:
     """What a plan finds for a collection; a classifier keeps it."""
     limits, data = limits_of(estimator), (X, y, sample_weight)
     refuse(estimator)
@@ -197,7 +194,7 @@ def fitted(
 
     def once() -> Fit:
         """The fit, of rows that are loaded for it."""
-        with read(estimator, owner, limits, *data, client) as there:
+        with read(estimator, owner, limits, *data) as there:
             found: Fit = train(estimator, limits, data, there, plan, reached)
             return found
 
@@ -324,13 +321,12 @@ def targets_of(
     X: Any,
     y: Any,
     sample_weight: Any,
-    client: Any,
 ) -> Iterator[tuple[LoadedRows, RowVector, Any]]:
     """The rows of a collection, their targets and weights."""
     prepare = _Targets(owner, estimator._leaves_out_negative)
     others = (y, sample_weight)
-    with _opened(estimator, limits, X, others, prepare, client) as rows:
-        _keep_columns(estimator, rows)
+    with _opened(estimator, limits, X, others, prepare) as rows:
+        keep_columns(estimator, rows)
         names = ("y",) if sample_weight is None else ("y", "weight")
         state: Any = rows.unpack(**dict.fromkeys(names, np.float64))
         yield rows, state.y, None if sample_weight is None else state.weight
@@ -397,7 +393,7 @@ class _Predictor:
         return self.model.labels(rows) if self.decides else self.model.scores(rows)
 
     def table(self, frame: Any) -> Any:
-        """The same as a series with the index of the rows, or a frame of scores."""
+        """Predictions as a series with the index of the rows, or a frame of scores."""
         import pandas as pd
 
         found = self(frame)

@@ -163,7 +163,7 @@ class OneClassSVM(
 
     With a rank the solvers are the same: each column of the kernel matrix takes m r
     multiplications, so that a fit is faster only where a value of the kernel takes
-    more. A prediction takes r kernel values. There is no rank="auto" for that reason.
+    more. That is why there is no rank="auto". A prediction takes r kernel values.
 
     Examples
     --------
@@ -234,6 +234,7 @@ class OneClassSVM(
             rows, (m, m).
         y : None, not used: scikit-learn passes it
         sample_weight : array (m,) of numbers >= 0, or None
+            Rows of negative weight are left out, with a warning.
 
         Returns
         -------
@@ -253,6 +254,8 @@ class OneClassSVM(
         -----
         ConvergenceWarning
             The gap asked for was not reached; says how far it is and what helps.
+        UserWarning
+            Rows of negative weight were left out.
         RuntimeWarning
             The kernel was seen not to be positive semidefinite: the answer is a
             stationary point, and its gap proves nothing.

@@ -30,7 +30,7 @@ def svc_path(
     sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> tuple[Vector, list[SVC], Vector]:
-    """Machines with a kernel for rising C.
+    """A fitted `SVC` for each of several rising C.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def linear_svc_path(
     sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> tuple[Vector, list[LinearSVC], Vector]:
-    """Linear machines for rising C.
+    """A fitted `LinearSVC` for each of several rising C.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def svr_path(
     sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> tuple[Vector, list[SVR], Vector]:
-    """Regressions with a kernel for rising C.
+    """A fitted `SVR` for each of several rising C.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def linear_svr_path(
     sample_weight: ArrayLike | None = None,
     **params: Any,
 ) -> tuple[Vector, list[LinearSVR], Vector]:
-    """Linear regressions for rising C.
+    """A fitted `LinearSVR` for each of several rising C.
 
     Parameters
     ----------

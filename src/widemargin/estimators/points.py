@@ -129,7 +129,7 @@ class Points:
     def by_gamma(
         self, widths: int = 1
     ) -> Iterator[tuple[list[int], int, Index, Index]]:
-        """The same, each gamma by itself, while it has a point that may win.
+        """The points of one gamma after the other, while it has one that may win.
 
         Yields
         ------
@@ -342,7 +342,7 @@ def _fit_fold(
         for c in np.flatnonzero(points.may_win[g]).tolist():
             machine = clone(path[c])
             status = _fit_after(machine, before, data, training)
-            if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            if status.ends_fit:
                 points.stopped = status
                 return
             keep(points, judge, (fold, g, c), machine, test)

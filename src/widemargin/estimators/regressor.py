@@ -80,6 +80,8 @@ class Regressor(
         y : array (m,) of finite numbers
             The targets.
         sample_weight : array (m,) of numbers >= 0, or None
+            Factors of C. `SVR` and `NuSVR` leave rows of negative weight out, and
+            warn; `LinearSVR` refuses them.
 
         Returns
         -------
@@ -99,6 +101,8 @@ class Regressor(
         -----
         ConvergenceWarning
             The gap asked for was not reached; says how far it is and what helps.
+        UserWarning
+            Rows of negative weight were left out.
         RuntimeWarning
             The kernel was seen not to be positive semidefinite: the answer is a
             stationary point, and its gap proves nothing.

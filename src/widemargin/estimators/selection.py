@@ -399,7 +399,7 @@ class Selected(AdvisingMixin, BaseEstimator):  # type: ignore[misc]
             )
         rows = read_rows(self, X, reset=True)
         if rows.is_in_memory:
-            rows.moments  # noqa: B018  (refuses NaN and infinity: by row, not by fold)
+            rows.check_finite()  # names the row of the data, not of a fold
         m, weights = rows.shape[0], None
         if sample_weight is not None:
             weights = labels.as_weights(check, sample_weight, m)

@@ -20,7 +20,7 @@ from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.estimators import on_cluster
-from widemargin.estimators.checks import _keep_columns
+from widemargin.estimators.checks import keep_columns
 from widemargin.estimators.classifier import tell_ends
 from widemargin.estimators.linear_svc import LinearSVC
 from widemargin.estimators.linear_svr import LinearSVR
@@ -103,7 +103,7 @@ class There:
 
         there = self.rows, self.state.y, self.weight
         given = machine, limits_of(machine), self.data, there
-        _keep_columns(machine, self.rows)
+        keep_columns(machine, self.rows)
         if self.classes is None:
             fit = on_cluster.trained_regressor(*given, plan, reached)
             machine._store(fit)
@@ -131,7 +131,7 @@ def opened(
     """The rows of a collection, for machines of one kind; refused by their owner."""
     data = X, y, sample_weight
     read, _ = on_cluster.of_kind(machine)
-    with read(machine, owner, limits, *data, None) as (rows, y, weight):
+    with read(machine, owner, limits, *data) as (rows, y, weight):
         state = rows.state(y=y, **({} if weight is None else {"weight": weight}))
         yield There(rows, state, getattr(machine, "classes_", None), data)
 
@@ -153,11 +153,11 @@ def select(
     def once() -> None:
         """Score what is left, and train the best, of rows that are loaded for it."""
         with opened(machine, type(selected).__name__, *data, limits) as there:
-            _keep_columns(selected, there.rows)
+            keep_columns(selected, there.rows)
             if there.classes is not None:
                 selected.classes_ = there.classes
             # Refuses NaN and infinity: by row, not by fold.
-            there.rows.moments  # noqa: B018
+            there.rows.check_finite()
             _search(selected, there, limits, share, known, reached)
             selected._settle(machine, known[0])
             fit = functools.partial(_trained, machine, there, reached)
@@ -224,7 +224,7 @@ def _search(
                 continue
             part = there.without(fold)
             for place, machine in _machines(part, paths, until, left, reached):
-                if machine.status_ in ("interrupted", "time_limit"):
+                if Status(machine.status_).ends_fit:
                     points.stopped = Status(machine.status_)
                     return
                 found = checked_score(score(fold, machine.model_), fold, m)

@@ -139,7 +139,7 @@ class TrainingDataMixin:
         return new
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """The same, of the attributes too."""
+        """A copy with the training data, and copies of the attributes."""
         self._copy_rows()
         new = memo[id(self)] = type(self).__new__(type(self))
         vars(new).update(copy.deepcopy(vars(self), memo))

@@ -75,9 +75,9 @@ class SVC(ProbabilityMixin):
         "auto" is free for the hinge (the problem of LIBSVM and `sklearn.svm.SVC`) and
         penalized for the squared hinge.
     rank : int >= 1, float in (0, 1), "auto" or None, default=None
-        Rank of the kernel matrix that takes the place of K; it is lowered to the number
-        of landmarks, or rows, that are independent, and ``solution_.reason`` says so. A
-        float: the share of the trace of K that may be left, by
+        Rank of the kernel matrix that takes the place of K. Where fewer landmarks (or
+        rows) are independent the rank is their number, and ``solution_.reason`` says
+        so. A float: the share of the trace of K that may be left, by
         approximation="cholesky". None: K itself. "auto": K itself, unless that needs
         too much time or memory, see below.
     approximation : str, default="auto"
@@ -154,14 +154,15 @@ class SVC(ProbabilityMixin):
     support_vectors_ : ndarray or CSR array (n_sv, n), these rows as stored; empty for a
         precomputed kernel; a list where X is a list of objects. With
         kernel="linear" or a map more than 16 MiB are copied when they are first asked
-        for, or copied: until then the training data are kept, and must stay as they
-        are.
+        for, or when the estimator is copied or pickled: until then the training data
+        are kept, and must stay as they are.
     n_support_ : ndarray (c,), support vectors by class
     dual_coef_ : ndarray (1, n_sv), a CSR array where X is sparse, of y_i alpha_i,
         positive for ``classes_[1]``. One against one: (c - 1, n_sv), arranged and
         signed as in `sklearn.svm.SVC`. One against the rest: (c, n_sv). With
         kernel="linear" ``coef_`` predicts: see there.
-    intercept_ : ndarray (1,), (c (c - 1) / 2,) or (c,)
+    intercept_ : ndarray (1,) of two classes, (c (c - 1) / 2,) of c classes with
+        multi_class="ovo" or "dag", (c,) with "ovr"
     coef_ : ndarray (k, n), for kernel="linear" only: weights, a row each intercept. The
         certificate is of them; the sum of support vectors that ``dual_coef_`` makes is
         near, but with C = 1e6 its objective was up to 1.5e-4 higher (400 rows).

@@ -250,7 +250,7 @@ def _squares_around(block: Any, part: None, mean: Vector) -> Vector:
 
 
 def _dense_squares(block: Any, mean: Vector) -> Vector:
-    """The same of a dense block, some rows at a time: copies of them are float64."""
+    """Sums of (x - mean)^2 of a dense block, some rows at a time, copied as float64."""
     squares, size = np.zeros(len(mean)), max(1, _NUMBERS // len(mean))
     for start in range(0, block.shape[0], size):
         away = block[start : start + size] - mean

@@ -169,7 +169,7 @@ class CoreSums:
     def errors_by(
         self, layout: Layout, lengths: tuple[Vector, Vector], terms: tuple[Any, Any]
     ) -> Vector:
-        """The same by lengths and terms of rows and Z, from a layout's center."""
+        """Bounds of errors, by lengths and terms of rows and Z from a center."""
         own, off = self.layout, gamma_n(self._Z.shape[0] + 4)
         if not own.expands_squares:
             terms = (max(map(np.max, terms)),) * 2

@@ -35,7 +35,7 @@ def is_indefinite(K: NDArray[np.float64]) -> bool:
 
 
 def are_indefinite(K: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """The same of several matrices of few rows (t, k, k): (t,)."""
+    """Whether symmetric matrices (t, k, k) have eigenvalues clearly below 0: (t,)."""
     n = K.shape[1]
     size = np.abs(K).max(axis=(1, 2), initial=0.0)
     told: NDArray[np.bool_] = (size > 0.0) & (size < np.inf)

@@ -177,7 +177,7 @@ class Expansion:
         return self(block), self._core.errors(block)
 
     def _bounded_given(self, block: Any) -> tuple[Vector, Vector]:
-        """The same by values of the user's, or of no vectors."""
+        """Values and bounds by kernel values of the user's, or of no vectors."""
         if self.is_empty:
             return self(block), np.zeros((block.shape[0], len(self.b)))
         values, W = self._values(block), self.weights.T
@@ -235,7 +235,7 @@ class Expansion:
 
     @functools.cached_property
     def _single(self) -> CoreSums:
-        """The same by values in float32."""
+        """The sums of a kernel with a name, of values in float32."""
         W, single = self.weights.T, np.float32
         args = self.kernel.form, self.vectors, W, self._sizes
         return CoreSums(*args, keep=True, dtype=single)

@@ -313,7 +313,7 @@ class Grouped(ABC):
     @property
     @abstractmethod
     def _double(self) -> ValueBounds:
-        """The same in float64."""
+        """Bounds of the values in float64, and of their errors."""
 
     @property
     def lengths(self) -> Vector:
@@ -343,7 +343,7 @@ class Grouped(ABC):
 
     @property
     def shared_bounds(self) -> SumBounds:
-        """The same of problems that share their values."""
+        """What bounds of problems go by that share their kernel values."""
         return *self._double.core, 0.0, SHARED, EXACT_MORE, 0.0
 
 
@@ -426,7 +426,7 @@ class GroupedSamples(Grouped):
         return samples, batch, (double.form, exact, norms)
 
     def _made_sparse(self, place: Index) -> tuple[Any, Any, Any, Vector]:
-        """The same where batches are sparse: samples, all rows twice, and norms."""
+        """What the core takes of sparse batches: samples, all rows twice, and norms."""
         layout, X = self._double_layout, self._X
         if layout.is_sparse:
             X = sparse_rows(X)  # once, for both precisions

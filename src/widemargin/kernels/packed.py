@@ -146,7 +146,7 @@ class Batches:
             self.size = _clipped(SPARSE_ENTRIES / (entries + 1), 64)
 
     def of_columns(self, columns: NDArray[np.intp]) -> "Batches":
-        """The same sparse rows with some columns, and the lengths of them all."""
+        """Sparse rows with some of the columns, and the lengths of the whole rows."""
         found = Batches(self._layout, sparse.csr_array(self._by_columns[:, columns]))
         found._norms = self._norms
         return found

@@ -150,7 +150,8 @@ def read_libsvm(path: Path, n_features: int | None = None) -> Model:
     -------
     Model
         One against one for several classes. ``meta`` has the "svm_type", the loss and
-        ``"index_base": 1``; probabilities are left out, as a `Model` has none.
+        ``"index_base": 1``; LIBSVM's probA and probB are left out: they
+        are of pairs of classes, and the calibration of a `Model` is of classes.
 
     Raises
     ------

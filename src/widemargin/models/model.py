@@ -250,7 +250,7 @@ class Model:
         return self._scored(self._matched(rows))
 
     def _scored(self, rows: Rows) -> RowState:
-        """The same for rows as the decisions take them."""
+        """Row state with ``scores`` for rows as the decisions take them."""
         c, shown = len(self.classes), self.scheme if self.shape == "ovr" else "pairs"
         width = (n_decisions(self.scheme, c) or 0) if shown == "pairs" else c
         shape = (rows.shape[0],) if self.scheme in SINGLE else (rows.shape[0], width)

@@ -184,7 +184,7 @@ class ValueBounds:
     def sums_of_groups(
         self, others: "ValueBounds", W: Vector, sizes: NDArray[np.int64], terms: float
     ) -> Vector:
-        """The same over groups of the others, by each column of W: (groups, c, m)."""
+        """Errors of sums over groups of the others, by columns of W: (groups, c, m)."""
         eps = self._enlarged(float(max(self.h.max(initial=0), others.h.max(initial=0))))
         some = sizes > 0
         begins = (np.cumsum(sizes) - sizes)[some]

@@ -197,7 +197,7 @@ class Problem:
         if more > 0:
             rows.reserve(more * rows.shape[0], "weights of the rows", self)
         self.view(rows if self.kept is None else rows.select(self.kept))
-        self.rows.moments  # noqa: B018  (refuses NaN and infinity)
+        self.rows.check_finite()
 
     def view(self, rows: Rows) -> None:
         """Make these the kept rows, and fold labels and intercept into them."""
@@ -432,7 +432,7 @@ class Problem:
         raise NotImplementedError
 
     def twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
-        """The same certificate from sums in twice the precision."""
+        """The certificate of an answer from sums in twice the precision."""
         raise NotImplementedError
 
     def slopes(self, v: Vector) -> tuple[RowState, Certificate]:

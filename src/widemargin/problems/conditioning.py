@@ -301,7 +301,7 @@ def _units_here(problem: Problem) -> tuple[Vector, float, float]:
 
 
 def _units_there(problem: Problem) -> tuple[Any, float, float]:
-    """The same where the margins are beside the rows."""
+    """`_units_here` where margins are beside the rows."""
     state, shift = problem.state(), 0.0
     if problem.intercept == "free":
         shift = float(state.sweep(_pull)) / problem.total_weight
@@ -398,7 +398,7 @@ def _may_merge(X: Any, alike: NDArray[Any]) -> bool:
 
 
 def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
-    """The same of a problem with a kernel, where memory has room for both."""
+    """A problem with a kernel, equal rows merged, where memory has room for both."""
     takes = problem.norm is None and not problem.kernel.is_precomputed
     rows = _samples(problem)
     X = rows.in_memory() if takes and rows.shape[0] >= KERNEL_ROWS else None

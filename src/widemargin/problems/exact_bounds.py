@@ -81,7 +81,7 @@ class NormedExpansion:
             self.rounding = (error + unit * self.length**2) * SLACK
 
     def precise(self) -> "NormedExpansion":
-        """The same function, with values in twice the precision."""
+        """The function with kernel values in twice the precision."""
         return NormedExpansion(*self._again, precise=True)
 
     def of(self, block: Any) -> Sums:

@@ -36,7 +36,7 @@ def best_intercept(state: RowState, near: float, loss: PointwiseLoss) -> float:
 def curved_intercept(
     state: RowState, near: float, loss: PointwiseLoss, ridge: float
 ) -> float:
-    """The same for the squared hinge, with ``ridge`` b^2 / 2 beside the losses."""
+    """The best intercept for the squared hinge, with ``ridge`` b^2 / 2 besides."""
 
     def slope(b: float) -> tuple[float, float, float]:
         """First and second derivative in b, and the scale of the first."""

@@ -336,7 +336,7 @@ class KernelProblem(Problem):
         return bounds, self.signs * state.alpha
 
     def twofold_bounds(self, state: RowState, v: Vector) -> Certificate:
-        """The same certificate from scores in twice the precision."""
+        """The certificate of an answer from scores in twice the precision."""
         return self._bounds_by(self._twofold, state, v)
 
     def slopes(self, v: Vector) -> tuple[RowState, Certificate]:

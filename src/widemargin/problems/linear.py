@@ -92,7 +92,7 @@ class LinearProblem(Problem):
     def evaluate_near(
         self, state: RowState, v: Vector, enough: float
     ) -> tuple[Certificate, Vector, Vector]:
-        """The same with a better intercept, and v with it. One sweep of the data.
+        """Certificate with a better intercept, and v with it. One sweep of the data.
 
         P is at most about ``enough`` above that of the best intercept.
         """
@@ -372,7 +372,7 @@ def _both_sums(
 def _twofold_sums(
     block: Any, part: RowState, v: Vector, loss: PointwiseLoss, off: float
 ) -> tuple[float, Twofold, tuple[Vector, float], tuple[Linear, float, Depth]]:
-    """The same in twice the precision, and losses that no error makes too small.
+    """Sums in twice the precision, and losses that no error makes too small.
 
     And the parts of A'alpha and q'alpha that the class +1 makes, in float64.
     """
@@ -398,7 +398,7 @@ def _slopes(
 def _squared_slopes(
     block: Any, part: RowState, v: Vector, loss: PointwiseLoss
 ) -> tuple[float, DualSums]:
-    """The same of the squared hinge with margins 1: each row is read once."""
+    """Losses and slopes of the squared hinge with margins 1: each row is read once."""
     f, g = np.empty(len(part.alpha)), np.zeros(len(v))
     losses, linear, *_ = _core.penalty_sweep(
         block.in_core(), v, part.C, None, loss.curvature, f, part.alpha, g

@@ -321,7 +321,7 @@ class ManyProblems:
             return bounds
 
     def certificates(self, *answers: Any) -> list[Certificate]:
-        """The same, as a list of `Certificate`."""
+        """Bounds of the optima as a list of `Certificate`."""
         return [Certificate(*one) for one in self.bounds(*answers).tolist()]
 
     def _by_scores(
@@ -358,7 +358,7 @@ class ManyProblems:
         return out
 
     def _by_weights(self, c: Vector, line: tuple[Vector, Vector]) -> Vector:
-        """The same by weights of the columns."""
+        """`_by_scores` with scores by the weights of the columns."""
         values, errors, squares = self._scores_of_weights(c)
         out = np.empty((len(self.ends), 4))
         _core.certify_many(
@@ -389,7 +389,7 @@ class ManyProblems:
         return W
 
     def _weights_of(self, c: Vector) -> Vector:
-        """The same, made anew."""
+        """Weights of the columns of coefficients c, made anew: (t, n)."""
         if self._have_few_numbers:
             terms = c[:, np.newaxis] * self.X[self.rows]
             return np.asarray(np.add.reduceat(terms, self.starts))

@@ -56,7 +56,7 @@ def nu_mass(nu: float, y: ArrayLike, C: ArrayLike, copies: int = 1) -> float:
 def nu_masses(
     nu: float, y: Vector, C: Vector, ends: NDArray[np.int64], copies: int
 ) -> Vector:
-    """The same of several problems, which end there: (t,)."""
+    """The sum of alpha of each of several problems, which end there: (t,)."""
     if len(ends) == 1:
         return np.array([nu_mass(nu, y, C, copies)])
     starts = np.append(0, ends[:-1])

@@ -81,7 +81,7 @@ def regression_problem(
 def _there(
     rows: Rows, target: RowVector, C: Any, epsilon: float, loss: str, intercept: str
 ) -> Problem:
-    """The same where the targets are beside the rows."""
+    """The problem of a regression whose targets are beside the rows."""
     doubled = DoubledRows(rows)
     q = (target.map(_margin, np.float64, sign, epsilon) for sign in (1.0, -1.0))
     signs = (np.broadcast_to(np.int8(sign), rows.shape[0]) for sign in (1, -1))

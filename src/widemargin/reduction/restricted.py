@@ -337,7 +337,7 @@ def refit(features: Features, k: int, start: ScoredPoint) -> tuple[ScoredPoint, 
         alpha[rows] = solution.alpha
         losses = whole.losses(scores.values, b)
         enough = 0.5 * whole.enough(0.5 * float(w @ w) + float(losses.sum()))
-        stopped = solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
+        stopped = solution.status.ends_fit
         if stopped or float(losses[~near].sum()) <= enough:
             return ScoredPoint(alpha, w, b, scores), solution.status
 

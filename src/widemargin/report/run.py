@@ -134,7 +134,7 @@ def run_of(
 
 
 def _of_classes(model: Model) -> Model:
-    """The same model with scores of classes, which the page is about."""
+    """The model with scores of classes, not of pairs: the page is about classes."""
     return dataclasses.replace(model, shape="ovr") if model.shape == "ovo" else model
 
 

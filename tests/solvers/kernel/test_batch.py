@@ -110,11 +110,13 @@ def test_the_intercept_leaves_as_much_room_to_both_classes(seed):
 def test_problems_end_where_many_rows_move_soon():
     X, group = overlapping().samples._X, np.arange(1500) % 2
     problems = many(X, group, RBF)
-    limits = Limits(tol=1e-6)
-    some = batch.solve_places(problems, limits, MEMORY, 1, moved=0.1)
+    limits, brief = Limits(tol=1e-6), batch.Brief(1_000_000, moved=0.1)
+    some = batch.solve_places(problems, limits, MEMORY, 1, brief=brief)
     assert some.steps[0] == 1500 // 8 + 1
     assert not some.solved(1e-6).any()
-    few = batch.solve_places(problems, limits, MEMORY, 1, moved=0.5)
+    few = batch.solve_places(
+        problems, limits, MEMORY, 1, brief=brief._replace(moved=0.5)
+    )
     assert few.solved(1e-6).all()
 
 

@@ -27,7 +27,6 @@ VARIANTS = {
     "nonadaptive quarter": InteriorPoint(
         reduction="omega", adaptive=False, max_active=0.25, random_state=0
     ),
-    "corrector": InteriorPoint(corrector=True),
     "sparse": InteriorPoint(normal_matrix="sparse"),
 }
 
@@ -65,7 +64,7 @@ def test_every_variant_reaches_the_same_answer(name, variant, C):
 @pytest.mark.cover(1)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
-@pytest.mark.parametrize("variant", ["rule 2", "rule 1", "corrector", "sparse"])
+@pytest.mark.parametrize("variant", ["rule 2", "rule 1", "sparse"])
 def test_variants_solve_every_loss_and_intercept(variant, loss, intercept):
     X, y = PROBLEMS["ndc"]()
     X = sparse.csr_array(X) if variant == "sparse" else X

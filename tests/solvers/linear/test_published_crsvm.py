@@ -274,7 +274,6 @@ def test_a_run_goes_on_from_its_row_vectors(tmp_path):
     ("options", "message"),
     [
         ({"pcg_steps": 5}, "'pcg_steps' .* None or 0 with mode='published'"),
-        ({"corrector": True}, "'corrector' .* False with mode='published'"),
         ({"pcg_tol": 0.1}, "'pcg_tol' .* 0.01 with mode='published'"),
         ({"normal_matrix": "dual"}, "'normal_matrix' .* with mode='published'"),
     ],

@@ -14,7 +14,7 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.conditioning import KernelLift, conditioned
 from widemargin.problems.kernel import KernelProblem
-from widemargin.solution import Certificate, Solution
+from widemargin.solution import Certificate, Solution, relative_gap
 from widemargin.solvers.driver.start import Start
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -169,8 +169,7 @@ class Best(BestSoFar):
     @property
     def relative_gap(self) -> float:
         """Gap of the best values over the primal one; infinite where that is 0."""
-        size = max(abs(self.primal), self._problem.scale)
-        return (self.primal - self.dual) / size if size > 0.0 else np.inf
+        return relative_gap(self.primal, self.dual, self._problem.scale)
 
     @property
     def merit(self) -> float:

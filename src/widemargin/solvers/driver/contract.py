@@ -1,5 +1,6 @@
 """What a solver is: options with a generator of steps; and what the driver is given."""
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from typing import Any, ClassVar, NamedTuple, Self
@@ -93,15 +94,22 @@ def first_and_last(
 
 
 def in_one_blas_thread(
-    steps: Generator[Step, None, None],
-) -> Generator[Step, None, None]:
-    """Steps, with BLAS kept to one thread in each: once, not in many short sweeps."""
-    while True:
-        with ONE_BLAS_THREAD:
-            step = next(steps, None)
-        if step is None:
-            return
-        yield step
+    iterate: Callable[..., Generator[Step, None, None]],
+) -> Callable[..., Generator[Step, None, None]]:
+    """A method whose steps keep BLAS to one thread: once, not in many short sweeps."""
+
+    @functools.wraps(iterate)
+    def limited(*args: Any, **others: Any) -> Generator[Step, None, None]:
+        """Its steps."""
+        steps = iterate(*args, **others)
+        while True:
+            with ONE_BLAS_THREAD:
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
+
+    return limited
 
 
 class Reserve(NamedTuple):

@@ -130,7 +130,7 @@ class BallDescent(Solver):  # numpydoc ignore=PR02
 
     Parameters
     ----------
-    step, selection : as of `SimplexDescent`
+    step : as of `SimplexDescent`
     seed : int, of the start
     most : int or None, steps after which there is a look in any case
 
@@ -148,7 +148,6 @@ class BallDescent(Solver):  # numpydoc ignore=PR02
     for_kernels: ClassVar[bool] = True
 
     step: str = "away"
-    selection: str = "second"
     seed: int = 0
     most: int | None = None
 
@@ -176,9 +175,8 @@ class BallDescent(Solver):  # numpydoc ignore=PR02
         a = problem.start(self.seed) if start is None else start.v
         look = Looks(problem, tol, told.get("sigma", 1.0))
         before = int(told.get("steps", 0.0))  # of the runs that a checkpoint is of
-        descent = SimplexDescent(
-            _dual(problem, look.sigma), a, self.step, self.selection
-        )
+        dual = _dual(problem, look.sigma)
+        descent = SimplexDescent(dual, a, self.step, "second")
         most = self.most - before if self.most else self.default_max_iter
         while True:
             point, found = look.at(descent)

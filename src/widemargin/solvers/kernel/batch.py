@@ -142,7 +142,7 @@ class Ends(NamedTuple):
     seconds: float
 
     def with_some(self, chosen: Index, sizes: Index, some: "Ends") -> "Ends":
-        """The same, where problems of some indices went on; t ``sizes`` are places."""
+        """Ends with those of some problems that went on; t ``sizes`` are places."""
         found = self._replace(
             **{name: getattr(self, name).copy() for name in _ARRAYS},
             status=some.status,
@@ -173,12 +173,30 @@ class Ends(NamedTuple):
         return np.asarray(kept & (self.gaps <= tol))
 
 
+class Brief(NamedTuple):
+    """How long problems are solved before another solver takes those that are left.
+
+    Attributes
+    ----------
+    most : int, steps of each problem
+    work : float
+        What Newton's steps have then: multiplications for each row and pair of
+        variables of a basis.
+    moved : float
+        The share of the rows that may have a coefficient when it is first looked.
+    """
+
+    most: int
+    work: float = np.inf
+    moved: float = 1.0
+
+
 def solve_many(
     problems: ManyProblems,
     limits: Limits,
     memory: int,
     threads: int,
-    before: tuple[int, float, float] | None = None,
+    brief: Brief | None = None,
 ) -> "BatchSolutions":
     """Solve problems to a relative gap, as far as float32 kernel values allow it.
 
@@ -188,20 +206,16 @@ def solve_many(
     limits : Limits, of which ``tol`` and the time end it
     memory : int, bytes of kernel values
     threads : int
-    before : (most, work, moved) or None
-        Steps of each problem, after which another solver is to take it; what Newton's
-        steps have then: multiplications for each row and pair of variables of a basis;
-        and the share of the rows that may have a coefficient when it is first looked.
+    brief : Brief or None, where another solver takes the problems soon
 
     Returns
     -------
     BatchSolutions
         Each over its rows in the order of the data; ``w`` is y alpha, or the weights
-        of columns that are known. A problem that
-        float32 does not solve is stalled: another solver goes on from there.
+        of columns that are known. A problem that float32 does not solve is stalled:
+        another solver goes on from there.
     """
-    brief = dict(zip(("most", "work", "moved"), before or (), strict=False))
-    ends = solve_all(problems, limits, memory, threads, is_shared=True, **brief)
+    ends = solve_all(problems, limits, memory, threads, is_shared=True, brief=brief)
     return BatchSolutions(problems, ends, limits)
 
 
@@ -212,9 +226,9 @@ def solve_all(
     threads: int,
     *,
     is_shared: bool = False,
-    **brief: Any,
+    brief: Brief | None = None,
 ) -> Ends:
-    """The same, as arrays over all places; ``brief`` are most, work and moved, if any.
+    """`solve_many` with arrays of all problems, one after the other, as its answer.
 
     Where the time ``is_shared`` the last problem has as much of it as the first one.
 
@@ -223,7 +237,8 @@ def solve_all(
     meet. By products of rows an interior point ends those that are left. In brief only
     those go on that rounding may have kept from their end.
     """
-    ends = solve_places(problems, limits, memory, threads, is_shared=is_shared, **brief)
+    given = limits, memory, threads
+    ends = solve_places(problems, *given, is_shared=is_shared, brief=brief)
 
     def left(chosen: NDArray[np.bool_]) -> Index:
         """Which of some are stalled."""
@@ -237,7 +252,7 @@ def solve_all(
         if len(which):
             part = problems.part(which.tolist(), ends.c if c is None else c)
             closer = dataclasses.replace(limits, tol=tol)
-            some = solve_places(part, closer, memory, threads, **brief | how)
+            some = solve_places(part, closer, memory, threads, brief=brief, **how)
             ends = ends.with_some(which, problems.sizes, some)
 
     if ends.status is not Status.STALLED or ends.solved(limits.tol).all():
@@ -338,15 +353,12 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
     exactly: bool = False,
     known: tuple[Vector, Vector] | None = None,
     is_shared: bool = False,
-    most: int | None = None,
-    work: float = np.inf,
-    moved: float = 1.0,
+    brief: Brief | None = None,
 ) -> Ends:
-    """The same, as arrays over all places; in float64 where ``exactly``, or needed.
+    """`solve_all` once: problems that stall do not go on.
 
-    Without a step where scores of the start are ``known``, and (b, rho), (2, t).
-    With ``most`` steps, if that is given, ``work`` of Newton's, and that share of the
-    rows ``moved``: see `solve_many`.
+    In float64 where ``exactly``, or needed. Without a step where scores of the start
+    are ``known``, and (b, rho), (2, t).
     """
     c, begin = problems.start(), limits.clock.seconds()
     threads = threads if are_shared(problems) else 1
@@ -354,7 +366,8 @@ def solve_places(  # noqa: PLR0913  (options, by keyword)
     exactly = exactly or not problems.samples.is_fit
     visits = MANY_VISITS if rows > MANY_ROWS else FEW_VISITS
     visits = FEW_VISITS // FEWER_EXACTLY if exactly else visits
-    most = most or max(MOST_STEPS * rows, visits // max(rows, LEAST_VISITS))
+    usual = Brief(max(MOST_STEPS * rows, visits // max(rows, LEAST_VISITS)))
+    most, work, moved = brief or usual
     if known is None and problems.may_be_zero and not problems.counted(c).any():
         # No function is better than none: equal targets. Steps would follow rounding.
         known = np.zeros(len(c)), np.zeros((2, t))

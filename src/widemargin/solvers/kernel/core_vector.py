@@ -37,8 +37,8 @@ class CoreVector(BallSolver):  # numpydoc ignore=PR02
         The next point is the farthest of this number of random rows (the paper's 59:
         with probability 0.95 it is among the farthest twentieth); None: of all rows.
     balanced : bool, default=False
-        Samples are drawn from both classes by turns, of rows without weight, as
-        in LibCVM; the outermost row with weight is looked at besides. For ``sample``
+        Samples are drawn from both classes by turns, of rows with alpha = 0, as in
+        LibCVM; the outermost row with alpha > 0 is looked at besides. For ``sample``
         only.
     tries : int >= 1, default=1
         Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.

@@ -53,7 +53,6 @@ def enclose(
     limits: Limits,
     *,
     step: str = "away",
-    selection: str = "second",
     seed: int = 0,
 ) -> Ball:
     """The smallest ball, to a gap of ``limits.tol``.
@@ -63,14 +62,14 @@ def enclose(
     problem : BallProblem
     limits : Limits
         ``max_iter`` counts steps.
-    step, selection, seed : as of `BallDescent`
+    step, seed : as of `BallDescent`
 
     Returns
     -------
     Ball
         After Ctrl-C too, with the status that says so.
     """
-    solver = BallDescent(step, selection, seed, limits.max_iter)
+    solver = BallDescent(step, seed, limits.max_iter)
     return _ball(problem, run(problem, ChosenSolver(solver, "as asked"), limits))
 
 

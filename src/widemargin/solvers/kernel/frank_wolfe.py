@@ -72,7 +72,7 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         "toward": the method of Frank and Wolfe, sublinear. "away": the modified method,
         which also moves away from a bad point (MFW). "pairwise": mass goes from a bad
         point to a good one. "swap": a toward or a pairwise step, whichever gains more;
-        "swap" took up to 1.8 times as long (Adult, Web, ijcnn1).
+        "swap" took up to 1.8 times as long as "pairwise" (Adult, Web, ijcnn1).
     selection : {"first", "second"}, default="second"
         The other point of a pairwise step: by the largest slope, or by the largest
         gain.
@@ -83,9 +83,9 @@ class FrankWolfe(BallSolver):  # numpydoc ignore=PR02
         there are many rows, g is at first known for the coreset only. Its part of K is
         kept: 4 q^2 bytes, and a step computes ``sample`` times q kernel values.
     balanced : bool, default=False
-        Samples are drawn from both classes by turns, of rows without weight, as
-        in LibCVM; the rows with weight are looked at besides. It takes a pass over
-        all weights a sample. For ``sample`` only.
+        Samples are drawn from both classes by turns, of rows with alpha = 0, as in
+        LibCVM; rows with alpha > 0 are looked at besides. Each sample takes a pass over
+        all alpha. For ``sample`` only.
     tries : int >= 1, default=1
         Samples without a row outside after which ``epsilon`` ends the run; LibCVM: 7.
         For ``sample`` and ``epsilon`` only.

@@ -261,7 +261,7 @@ class Method:
         self.H, self.linear, self.lower, self.upper, self.E, self.sums = problem
 
     def begin(self) -> Point | None:
-        """The same share of all bounds of a sum; half of the others."""
+        """A start: an equal share of all bounds that have a sum, half of the others."""
         width = self.upper - self.lower
         if not np.isfinite(width).all():
             return None

@@ -89,7 +89,7 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     carry : float in [0, 1), default=0.5
         Share of a working set that stays in the next one: the rows that were added
         last. 0 with "random" is the paper's; 0 with "violation" oscillates. With
-        "violation" all stay where all rows that violate have room beside them.
+        "violation" the whole set stays where it has room for all rows that violate.
     random_state : int or None, default=None
         Seed of the random selection; None: 0.
 
@@ -110,12 +110,12 @@ class IRWLS(Solver):  # numpydoc ignore=PR02
     working set holds, and the gap is small, one Cholesky factor of them ends it, if
     memory has 64 bytes an entry for that.
 
-    ``details`` of a step: ``violation`` (m - M of LIBSVM, whose ``tol`` bounds it),
-    ``support_vectors``, ``evaluations`` and ``hits`` (kernel values computed, and kept
-    ones used again), ``inner_steps``, ``unsolved`` (working sets that were not solved
-    as well as asked), ``rank`` (of a factor of K that an interior point was taken with,
-    or 0), ``negative`` (steps along negative curvature: the kernel is not
-    positive semidefinite), ``float64`` (1 if the values are), ``current``
+    ``details`` of a step: ``violation`` (of the optimality conditions: what LIBSVM's
+    ``tol`` bounds), ``support_vectors``, ``evaluations`` and ``hits`` (kernel values
+    computed, and kept ones used again), ``inner_steps``, ``unsolved`` (working sets
+    that were not solved as well as asked), ``rank`` (of a factor of K that an interior
+    point was taken with, or 0), ``negative`` (steps along negative curvature: the
+    kernel is not positive semidefinite), ``float64`` (1 if the values are), ``current``
     (rows whose scores follow; while other rows are left out, P uses their old scores,
     and ``violation`` is of the rows that follow).
 

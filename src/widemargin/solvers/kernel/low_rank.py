@@ -192,7 +192,7 @@ class LowRank:
         self._is_low = rank < np.inf
 
     def _moves_inside(self) -> bool:
-        """The same with K itself, where a set of all rows has too many pair steps.
+        """Interior points with K itself, where all rows have too many pair steps.
 
         IRWLS goes on from there. With C = 1e5 2,000 rows of `make_friedman2` take 2.3 s
         and 1,500 of `make_friedman3` 0.6, and were not solved in 60 s without it.

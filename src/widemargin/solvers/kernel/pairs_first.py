@@ -70,7 +70,7 @@ def _from_inside(small: Small, stop: float) -> Solved:
 
 
 def _without_ridge(small: Small) -> Small:
-    """The same problem; where there are bounds, K has the ridge on its diagonal."""
+    """The problem without a ridge; where there are bounds, K has it on its diagonal."""
     if not (small.ridge.any() and np.isfinite(small.upper - small.lower).all()):
         return small
     K = small.K.copy()

@@ -220,7 +220,7 @@ def settled(
 
 
 def cancelled(method: Method, c: Vector) -> Vector:
-    """The same c of each sample, without what its two variables have against it."""
+    """The c of each sample by one of its two variables: what both have is taken off."""
     both = np.tile(c.reshape(2, -1).sum(axis=0), 2)
     return np.asarray(np.clip(both, method.lower, method.upper))
 

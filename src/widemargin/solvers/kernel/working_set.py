@@ -107,7 +107,6 @@ class WorkingSet:
         problem: KernelProblem,
         scores: Scores,
         inner: Inner,
-        form: Form | None = None,
         kinked: bool = False,
         rounds: bool = False,
     ) -> None:
@@ -115,7 +114,7 @@ class WorkingSet:
         self._y = problem.signs
         self._margins = problem.margins
         self._target = self._margins * self._y  # what -F is of c = 0
-        self.form = form or Form.of(problem)
+        self.form = Form.of(problem)
         self._shift = float(problem.intercept == "penalized")
         self.rows, self._oldest = np.empty(0, np.intp), 0
         self._rounds = rounds and len(self._y) > FEW_ROWS

@@ -90,15 +90,15 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
 
     Notes
     -----
-    One sweep a step, two where the step is too long (mostly the first from zero), none
-    for a last one that is certified at once. After a sample, of rows in memory, steps
-    are corrected by the rows that they take across the margin, for which up to 20 % of
-    all are looked at: counted as a sweep, though few are read. 2 to 12 steps, more
-    where C is large and the classes nearly separable. m_B n^2 flops for the m_B rows
-    that enter or leave B, and n^3 / 3, up to 1500 columns; up to 400 columns in the
-    same sweep. Beyond 1500 columns, conjugate gradients with a sweep a step, or a
-    matrix of the rows of B where they are few or conjugate gradients slow.
-    Three vectors of length m and one byte a row.
+    A step takes one sweep; two if it turns out too long, mostly the first one from
+    zero; and none if it is the last one and was certified in the sweep before. After a
+    sample, of rows in memory, steps are corrected by the rows that they take across the
+    margin, for which up to 20 % of all are looked at: counted as a sweep, though few
+    are read. 2 to 12 steps, more where C is large and the classes nearly separable.
+    m_B n^2 flops for the m_B rows that enter or leave B, and n^3 / 3, up to 1500
+    columns; up to 400 columns in the same sweep. Beyond 1500 columns, conjugate
+    gradients with a sweep a step, or a matrix of the rows of B where they are few or
+    conjugate gradients slow. Three vectors of length m and one byte a row.
 
     ``active`` of a step counts B; its ``details``: ``rows``, those at work (a sample,
     or all), ``unseen`` where a sample's weights have met no other rows, and of "asvm"
@@ -164,16 +164,14 @@ class ActiveSet(Solver):  # numpydoc ignore=PR02
             )
         return None
 
+    @in_one_blas_thread
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
-        """Steps of the method: see `Solver.iterate`."""
-        return in_one_blas_thread(self._iterate(problem, start, tol))
+        """A sample's steps or the published algorithm, then Newton's steps on all rows.
 
-    def _iterate(
-        self, problem: Problem, start: Start | None, tol: float
-    ) -> Generator[Step, None, None]:
-        """The sample or the published algorithm, then Newton's steps on all rows."""
+        See `Solver.iterate`.
+        """
         numbers, s = itertools.count(), problem.pointwise.curvature
         v, single = np.zeros(problem.A.shape[1]), None
         sample: Piece | None = None

@@ -149,16 +149,11 @@ class AugmentedLagrangian(Solver):  # numpydoc ignore=PR02
             )
         return None
 
+    @in_one_blas_thread
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
-        """Steps of the method: see `Solver.iterate`."""
-        return in_one_blas_thread(self._iterate(problem, start, tol))
-
-    def _iterate(
-        self, problem: Problem, start: Start | None, tol: float
-    ) -> Generator[Step, None, None]:
-        """The start, then sweeps of all rows and bands in turn."""
+        """The start, then sweeps of all rows and of bands: see `Solver.iterate`."""
         v = np.zeros(problem.A.shape[1])
         whole = _PieceRun(Piece(problem.A, problem.state(), problem.R))
         whole.point = unseen(problem, v)

@@ -138,7 +138,7 @@ def solve_linear_places(  # noqa: PLR0913  (options, by keyword)
     seed: int = 0,
     starts: tuple[Vector, Vector] | None = None,
 ) -> LinearEnds:
-    """The same, as arrays over all places.
+    """`solve_many_linear` with arrays over all places as its answer.
 
     Parameters
     ----------

@@ -103,9 +103,11 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
     last digits. It needs 40 bytes a row more. All of it is one iteration: ``max_iter``
     does not end it, ``time_limit`` does.
 
-    An iteration, as ``max_iter`` counts them, is a certificate, made in one sweep where
-    the gradients promise one, and after more and more epochs, but for the first 0.1 s
-    or so. Where they surely do, of the squared loss, that of the answer is the first.
+    An iteration, as ``max_iter`` counts them, is a certificate, which takes one sweep.
+    One is made when the gradients promise that the gap is small enough; else, after the
+    first 0.1 s or so, from time to time, with more and more epochs between. With the
+    squared loss that promise is often sure, and the answer's certificate the only one.
+
     An epoch costs 4 flops for each stored entry of its rows, in one thread; 40 bytes a
     row of memory beside the data. Rows are used where they lie: CSR with float32 or
     float64 entries, and dense rows of float32, float64, int16 or uint8 in C order;
@@ -151,16 +153,11 @@ class CoordinateDescent(Solver):  # numpydoc ignore=PR02
         """All linear problems."""
         return None
 
+    @in_one_blas_thread
     def iterate(
         self, problem: Problem, start: Start | None, tol: float
     ) -> Generator[Step, None, None]:
         """A step for each certificate, and now and then between: `Solver.iterate`."""
-        return in_one_blas_thread(self._iterate(problem, start, tol))
-
-    def _iterate(
-        self, problem: Problem, start: Start | None, tol: float
-    ) -> Generator[Step, None, None]:
-        """The steps."""
         state = problem.dual_state(0.0 if start is None else start.alpha)
         problem.repair(state)
         rows = samples(problem.rows)

@@ -50,7 +50,6 @@ from widemargin.solvers.linear.published_crsvm import (
 from widemargin.solvers.linear.step_length import (
     Ahead,
     blocking,
-    recenter,
     step_to_zero,
 )
 
@@ -118,9 +117,6 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     pcg_steps : int >= 0 or None, default=None
         Their largest number for a reduced matrix; None: 10, and 0 in the published
         modes, which take no other.
-    corrector : bool, default=False
-        One extra centrality corrector (Gondzio): up to a quarter fewer iterations for
-        two sweeps each; it never saved time (n = 22 to 300).
     normal_matrix : {"auto", "dense", "sparse", "dual"}, default="auto"
         How M_Q is solved with: dense Cholesky; sparse LU factors with
         Sherman-Morrison for the intercept; or through the q x q matrix of Q (Woodbury)
@@ -149,7 +145,7 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
 
     References
     ----------
-    [jung2008]_, Algorithm 1; [gertz2006]_ for the predictor-corrector; [gondzio1996]_.
+    [jung2008]_, Algorithm 1; [gertz2006]_ for the predictor-corrector.
 
     Examples
     --------
@@ -163,8 +159,6 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
     default_max_iter: ClassVar[int] = 200
     patience: ClassVar[int] = 30
 
-    corrector: bool = False
-
     def __post_init__(self) -> None:
         check = Checker("InteriorPoint")
         check.choice("mode", self.mode, ("repaired", "published", "damped"))
@@ -172,7 +166,7 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
             rules = ("auto", "omega", "one_sided", None)
             check.choice("reduction", self.reduction, rules)
         check.choice("normal_matrix", self.normal_matrix, ("auto", *FORMS))
-        for name in ("balanced", "adaptive", "corrector"):
+        for name in ("balanced", "adaptive"):
             check.choice(name, getattr(self, name), (True, False))
         check.positive("max_active", self.max_active, most=1.0)
         if self.reduction is None and self.max_active < 1.0:
@@ -190,7 +184,6 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
         allowed = {
             "pcg_steps": (None, 0),
             "pcg_tol": (REPAIR_TOL,),
-            "corrector": (False,),
             "normal_matrix": ("auto", "dense", "sparse"),
         }
         for name, values in allowed.items():
@@ -271,9 +264,6 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
             target = sigma * mu
             dv = normal.solve(rhs - E[0] + target * E[1])  # corrector (3.9)-(3.10)
             t = A.sweep(_correct, state, dv, target, bounded).length(products, pairs)
-            if self.corrector:
-                extra, t = recenter(state, normal, t, target, products, pairs, bounded)
-                dv = dv + extra
             v, expected = v + t * dv, (1.0 - 0.5 * t) * residual
             active.grow(normal, behind)
 

@@ -408,14 +408,14 @@ def _woodbury(A: Any, d: Vector, diagonal: Vector, r: Vector) -> Vector:
     return np.asarray((r - A.T @ solve(A @ (r / diagonal))) / diagonal)
 
 
-def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
+def sampled(problem: Problem, size: int) -> Piece | None:
     """Some rows that stand for all of a problem, in memory; None where all are alike.
 
     One random row of each of ``size`` equal slices, or as many as may be copied,
     weighted so that sum C is the same.
     """
     size = int(min(size, problem.rows.copy_rows))
-    spread = Spread(problem.rows.shape[0], size, seed)
+    spread = Spread(problem.rows.shape[0], size)
     if isinstance(problem.y, RowVector):
         return _sampled_there(problem, spread)
     index = spread.index()
@@ -431,7 +431,7 @@ def sampled(problem: Problem, size: int, seed: int = 0) -> Piece | None:
 
 
 def _sampled_there(problem: Problem, spread: Spread) -> Piece | None:
-    """The same where the rows are. One sweep."""
+    """`sampled` for rows on a cluster, which stay there. One sweep."""
     if not spread.size or not problem.has_unit_margins:
         return None
     state = problem.state().join(problem.A.state(row=range(spread.m)))
