@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
-
-Vector = NDArray[np.float64]
+from widemargin.arrays import Vector
 
 # Rounding that matters, as a share of the gap. (0 to 0.9 solve the same 166 of 180
 # problems: benchmarks/core/twofold_share.py. A small one tells smaller gaps of the

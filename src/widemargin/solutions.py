@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index64, Mask, Vector
 from widemargin.solution import UNPROVED, Certificate, Solution, Status, relative_gaps
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +33,9 @@ class Columns:
     b: Vector
     rho: Vector
     proofs: Vector
-    iterations: NDArray[np.int64]
+    iterations: Index64
     statuses: list[Status]
-    is_convex: NDArray[np.bool_]
+    is_convex: Mask
     seconds: float
     solvers: list[tuple[str, str]]
 

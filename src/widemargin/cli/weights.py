@@ -5,12 +5,11 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.cli.output import SHOWN, as_text, listed
 from widemargin.system.files import open_bytes
 
-Vector = NDArray[np.float64]
 _ARRAY, _TEXTS = ".npy", (".txt", ".weights", ".wgt")
 
 

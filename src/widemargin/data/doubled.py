@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.blocks import total
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import (
@@ -22,8 +23,6 @@ from widemargin.data.rows import (
 )
 from widemargin.data.state import RowState, bools, check_length, row_index
 from widemargin.numerics import linalg
-
-Vector = NDArray[np.float64]
 
 # Before the names of the vectors of the first and the second half.
 _FIRST, _SECOND = "first.", "second."

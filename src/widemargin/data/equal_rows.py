@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index64
 from widemargin.numerics import linalg
-
-Vector = NDArray[np.float64]
 
 # Rows that are grouped between two looks at Ctrl-C.
 GROUPED_ROWS = 1 << 20
@@ -20,7 +19,7 @@ MIDDLE = 32
 
 def equal_rows(
     X: linalg.Matrix, labels: NDArray[Any], most: float = np.inf
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Index64, Index64]:
     """First rows of the groups of rows equal in X and label, and each row's group.
 
     Equal means the same entries; in CSR stored in the same order. It ends early where
@@ -52,7 +51,7 @@ def may_be_equal(X: linalg.Matrix, labels: NDArray[Any], most: float) -> bool:
     return bool(len(first) <= most)
 
 
-def places(group: NDArray[np.int64]) -> NDArray[np.int64]:
+def places(group: Index64) -> Index64:
     """How many rows before each one are of its group."""
     order = np.argsort(group, kind="stable")
     found = group[order]

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index64, Vector
 from widemargin.data.doubled import DoubledRows
 from widemargin.data.rows import Rows
 from widemargin.numerics import linalg
-
-Vector = NDArray[np.float64]
 
 # Row i has the phase STEP i / PRIME of a turn: whole numbers, so that a phase has no
 # rounding that grows with i. Steps of a golden ratio: near rows differ.
@@ -41,7 +40,7 @@ def fingerprint(rows: Rows) -> float:
     return 1.0 + float(wave.real) / size if size > 0.0 else 1.0
 
 
-def _phases(i: NDArray[np.int64]) -> NDArray[np.complex128]:
+def _phases(i: Index64) -> NDArray[np.complex128]:
     """The phases of rows i < 2^31, further ones begin anew, as imaginary numbers."""
     return np.asarray(2j * np.pi / PRIME * (i % PRIME * STEP % PRIME))
 

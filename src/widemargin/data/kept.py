@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.memory import as_rows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
@@ -93,13 +94,13 @@ class Spread:
     size: int
     seed: int = 0
 
-    def index(self) -> NDArray[np.intp]:
+    def index(self) -> Index:
         """The rows, in order."""
         offset = np.random.default_rng(self.seed).integers(0, self.m, self.size)
-        found: NDArray[np.intp] = (np.arange(self.size) * self.m + offset) // self.size
+        found: Index = (np.arange(self.size) * self.m + offset) // self.size
         return found
 
-    def among(self, first: int, count: int) -> NDArray[np.intp]:
+    def among(self, first: int, count: int) -> Index:
         """Its rows among some that follow each other, counted from there."""
         a = max(0, first * self.size // self.m - 1)
         b = min(self.size, (first + count) * self.size // self.m + 2)

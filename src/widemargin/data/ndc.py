@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from widemargin.arrays import Vector
 from widemargin.parameters import Checker, is_integer
 
 PARTS = ("train", "test")
@@ -31,7 +32,7 @@ def make_ndc(
     expand: float = 10.0,
     centers: int = 20,
     dtype: DTypeLike = np.float64,
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+) -> tuple[NDArray[Any], Vector]:
     r"""Rows around random centers, labeled by the side of a plane their center is on.
 
     A row of center c_j is round(c_j + R_j'g), g standard normal. The centers are
@@ -118,7 +119,7 @@ def ndc_blocks(
     expand: float = 10.0,
     centers: int = 20,
     dtype: DTypeLike = np.float64,
-) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+) -> Iterator[tuple[NDArray[Any], Vector]]:
     """The rows of `make_ndc` block after block, so that they need not fit in memory.
 
     Parameters
@@ -167,12 +168,12 @@ class _Settings(NamedTuple):
 class _Mixture(NamedTuple):
     """The clusters: k centers in n columns, and the plane between their classes."""
 
-    points: NDArray[np.float64]  # (k, n)
+    points: Vector  # (k, n)
     roots: NDArray[np.uint16]  # (k, n, n), in units of 2^-16
-    ends: NDArray[np.float64]  # (k,), cumulated shares of the rows
-    plane: NDArray[np.float64]  # (n,)
+    ends: Vector  # (k,), cumulated shares of the rows
+    plane: Vector  # (n,)
     offset: float
-    classes: NDArray[np.float64]  # (k,), +1 and -1; both occur
+    classes: Vector  # (k,), +1 and -1; both occur
 
 
 def _checked(m: int, settings: _Settings) -> _Settings:
@@ -238,9 +239,7 @@ def _slices(m: int, n: int) -> Iterator[slice]:
     return (slice(start, min(start + step, m)) for start in range(0, m, step))
 
 
-def _stream(
-    m: int, settings: _Settings
-) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+def _stream(m: int, settings: _Settings) -> Iterator[tuple[NDArray[Any], Vector]]:
     mixture = _mixture(settings)
     for block, rows in enumerate(_slices(m, settings.n)):
         size = rows.stop - rows.start
@@ -254,7 +253,7 @@ def _draw(
     mixture: _Mixture,
     block: int,
     X: NDArray[Any],
-    y: NDArray[np.float64],
+    y: Vector,
 ) -> None:
     """Fill X (rows, n) and y (rows,) with the first rows of a block."""
     part = 1 + PARTS.index(settings.part)
@@ -276,19 +275,19 @@ def _draw(
 
 def _cluster(
     settings: _Settings, mixture: _Mixture, j: int, noise: NDArray[np.float32]
-) -> NDArray[np.float64]:
+) -> Vector:
     """round(c_j + R_j'g) for each row g of the noise, which is overwritten."""
     noise *= np.float32(1 << _NOISE_BITS)
     np.rint(noise, out=noise)
     root = mixture.roots[j].astype(np.float64)
-    rows: NDArray[np.float64] = noise.astype(np.float64) @ root  # exact: integers
+    rows: Vector = noise.astype(np.float64) @ root  # exact: integers
     unit = 0.5 ** (_NOISE_BITS + _ROOT_BITS)
     rows *= settings.expand * (_HIGH - _LOW) / 50.0 * unit
     rows += mixture.points[j]
     return np.rint(rows, out=rows)
 
 
-def _check_range(settings: _Settings, rows: NDArray[np.float64]) -> None:
+def _check_range(settings: _Settings, rows: Vector) -> None:
     """Refuse values that the dtype does not hold."""
     name = settings.dtype.name
     for value in (rows.max(), rows.min()):

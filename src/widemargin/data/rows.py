@@ -14,16 +14,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Mask, Vector
 from widemargin.data.blocks import total
 from widemargin.data.row_vector import RowVector
 from widemargin.data.selected import SelectedState, of_all_rows
 from widemargin.data.state import RowState, bools, check_length, reals, row_index
 from widemargin.numerics import linalg
 from widemargin.parameters import in_one_line
-
-Vector = NDArray[np.float64]
 
 # What a feature map makes at a time: as many rows as a block in memory has at least, or
 # more where they are short, as many numbers at most: 8 MiB, and 64 MiB, as blocks are.
@@ -505,7 +504,7 @@ def _weighted_product(
 class _Selected(_View):
     """The rows where a mask holds."""
 
-    def __init__(self, base: Rows, mask: NDArray[np.bool_]) -> None:
+    def __init__(self, base: Rows, mask: Mask) -> None:
         super().__init__(base)
         self.shape = (int(np.count_nonzero(mask)), base.shape[1])
         self.is_in_memory, self.names = base.is_in_memory, base.names

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.state import RowState
 
 
@@ -32,7 +33,7 @@ class SelectedState(RowState):
         whole[self._rows.mask] = value
         setattr(self._inner, name, whole)
 
-    def part(self, index: slice | NDArray[np.intp]) -> RowState:
+    def part(self, index: slice | Index) -> RowState:
         """The rows ``index`` of the selected ones: copies."""
         return self._inner.part(np.flatnonzero(self._rows.mask)[index])
 

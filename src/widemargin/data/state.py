@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Index, Index64, Mask, Vector
 from widemargin.data.blocks import Blocks, Least
-
-Vector = NDArray[np.float64]
 
 # `RowState.threshold` counts keys in THRESHOLD_BINS bins a sweep (a power of two), and
 # sorts the keys where at most SORTED_KEYS are left. A sweep takes 12 of the 64 bits of
@@ -78,12 +77,12 @@ class RowState:
             found.setdefault(prefix, {})[rest] = vector
         return {k: RowState(vectors, self._blocks) for k, vectors in found.items()}
 
-    def part(self, index: slice | NDArray[np.intp]) -> "RowState":
+    def part(self, index: slice | Index) -> "RowState":
         """The rows ``index`` of every vector: views for a slice, else copies."""
         parts = {name: vector[index] for name, vector in self._vectors.items()}
         return RowState(parts, self._blocks)
 
-    def store(self, index: NDArray[np.intp], part: "RowState") -> None:
+    def store(self, index: Index, part: "RowState") -> None:
         """Write the vectors of ``part`` back to the rows ``index``."""
         for name, vector in part._vectors.items():
             self._vectors[name][index] = vector
@@ -218,7 +217,7 @@ def _key_at(order: int) -> float:
     return float(_mirror(np.array(order, dtype=np.int64)).view(np.float64))
 
 
-def _mirror(bits: NDArray[np.int64]) -> NDArray[np.int64]:
+def _mirror(bits: Index64) -> Index64:
     """Bits of floats to integers in their order, or back: negatives run backwards."""
     return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
@@ -318,7 +317,7 @@ def read_only(vector: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def bools(name: str, value: ArrayLike, length: int) -> NDArray[np.bool_]:
+def bools(name: str, value: ArrayLike, length: int) -> Mask:
     """An argument as bool vector of this length."""
     array = np.asarray(value)
     if array.dtype != np.bool_:
@@ -337,7 +336,7 @@ def check_length(
         )
 
 
-def row_index(index: ArrayLike, m: int) -> NDArray[np.intp]:
+def row_index(index: ArrayLike, m: int) -> Index:
     """The argument of `Rows.take`: integers in [0, m), (k,)."""
     array = np.asarray(index)
     array = array.astype(np.intp) if array.size == 0 else array

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Mask, Vector
 from widemargin.estimators.batch_problems import (
     Found,
     form,
@@ -42,8 +42,6 @@ from widemargin.solutions import Solutions
 from widemargin.solvers.kernel.batch import LEAST_GAP, NAME
 from widemargin.solvers.linear.batch import solve_many_linear
 from widemargin.system.threads import n_threads
-
-Vector = NDArray[np.float64]
 
 # Rows up to which pair steps end at the optimum itself: examples to look at.
 FEW_ROWS = 16
@@ -347,7 +345,7 @@ def _points(starts: Any, places: int) -> tuple[Vector, Vector] | None:
     return np.stack([alpha for alpha, _ in ends]), np.array([b for _, b in ends])
 
 
-def _with_zeros(solution: Solution, kept: NDArray[np.bool_]) -> Solution:
+def _with_zeros(solution: Solution, kept: Mask) -> Solution:
     """The solution with the alpha of rows without weight, which is 0."""
     copies = len(solution.alpha) // np.count_nonzero(kept)
     alpha = np.zeros((copies, len(kept)))

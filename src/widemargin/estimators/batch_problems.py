@@ -5,8 +5,8 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index64, Vector
 from widemargin.estimators.training import Training
 from widemargin.kernels import wide_rows
 from widemargin.kernels.given import GivenSamples, given_bytes, given_values
@@ -30,7 +30,6 @@ from widemargin.system.deadline import OutOfTime
 from widemargin.system.memory import free_bytes
 from widemargin.system.threads import ONE_BLAS_THREAD, n_threads
 
-Vector = NDArray[np.float64]
 # Rows with a named kernel.
 NamedSamples = GroupedSamples | wide_rows.WideRows
 # Solutions of some problems by their numbers, or those of all problems of a fit.
@@ -253,9 +252,7 @@ def problems_of(
     )
 
 
-def _masses(
-    training: Training, y: Vector, C: Vector, ends: NDArray[np.int64]
-) -> Vector | None:
+def _masses(training: Training, y: Vector, C: Vector, ends: Index64) -> Vector | None:
     """The sum of alpha of each problem; None where none is given."""
     nu = training.recipe.nu
     if nu is None:

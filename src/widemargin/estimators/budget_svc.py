@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.checks import seed_of, users_level
 from widemargin.estimators.classifier import Classifier
@@ -23,7 +24,10 @@ from widemargin.estimators.kernel_machines import (
     set_kernel,
 )
 from widemargin.estimators.plans import Fit, exact, reduced
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Training,
+)
 from widemargin.losses.norms import BudgetL1, BudgetL2, LossNorm
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer

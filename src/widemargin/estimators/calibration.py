@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 
+from widemargin.arrays import Vector
 from widemargin.models.calibration import Calibration
-
-Vector = NDArray[np.float64]
 
 
 class Decisions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

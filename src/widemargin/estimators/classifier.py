@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from widemargin.arrays import Vector
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
@@ -38,7 +39,6 @@ from widemargin.estimators.scoring import ScoringMixin
 from widemargin.estimators.training import (
     Recipe,
     Training,
-    Vector,
     limits_of,
     training_of,
 )

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.estimators.batch_problems import form
@@ -25,8 +25,6 @@ from widemargin.solution import Certificate, Solution, Status, reached
 from widemargin.solutions import Solutions, columns_of, dual_variables
 from widemargin.solvers.driver.advice import ROUGH, worth
 from widemargin.solvers.driver.contract import Solver
-
-Vector = NDArray[np.float64]
 
 # Of a `Twofold`.
 PARTS = ("hi", "lo", "size")

@@ -9,10 +9,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels, multiclass
@@ -52,8 +53,6 @@ from widemargin.solvers.kernel.enclosing_ball import Ball, enclose, unbounded
 from widemargin.solvers.kernel.simplex import STEPS
 from widemargin.system.deadline import OutOfTime, until
 
-Vector = NDArray[np.float64]
-
 # A radius counts as at least this many times the rounding of `center_` in a gap.
 RESOLVED = 1e6
 # Relative range within which k(x, x) of a precomputed kernel counts as constant.
@@ -65,7 +64,7 @@ class _Points:
     """What a ball is found around: all rows, the indices with a weight, and K."""
 
     rows: Rows
-    kept: NDArray[np.intp]
+    kept: Index
     problem: Any  # BallProblem; None: there was no time to make it
 
 
@@ -258,10 +257,10 @@ class EnclosingBall(
         self.checkpoint = checkpoint
 
     @property
-    def coreset_(self) -> NDArray[np.intp]:
+    def coreset_(self) -> Index:
         """Rows whose smallest ball is as large as the ball of all, up to the gap."""
         check_is_fitted(self)
-        support: NDArray[np.intp] = self.support_
+        support: Index = self.support_
         return support
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -365,7 +364,7 @@ class EnclosingBall(
         scores -= self.offset_
         return scores
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: Any) -> Index:
         """Whether rows are inside: 1, or -1 outside.
 
         Parameters
@@ -376,7 +375,7 @@ class EnclosingBall(
         -------
         ndarray (k,) of int
         """
-        signs: NDArray[np.intp] = np.where(self.decision_function(X) >= 0, 1, -1)
+        signs: Index = np.where(self.decision_function(X) >= 0, 1, -1)
         return signs
 
     @property
@@ -457,9 +456,7 @@ class EnclosingBall(
             saved.remove()  # the last step may have been the limit's
         return ball
 
-    def _keep_unbounded(
-        self, rows: Rows, kept: NDArray[np.intp], limits: Limits
-    ) -> Ball:
+    def _keep_unbounded(self, rows: Rows, kept: Index, limits: Limits) -> Ball:
         """Keep a ball that takes no time."""
         first = rows.take(kept[:1])
         square = float(self.kernel_.diag(first)[0])
@@ -467,9 +464,7 @@ class EnclosingBall(
         self._store(_Points(rows, kept, None), ball)
         return ball
 
-    def _problem(
-        self, rows: Rows, kept: NDArray[np.intp], weights: Vector
-    ) -> BallProblem:
+    def _problem(self, rows: Rows, kept: Index, weights: Vector) -> BallProblem:
         """The points with a weight; for a linear kernel less their mean."""
         some = None if len(kept) == rows.shape[0] else kept
         rows = multiclass.rows_of(rows, some, is_pairwise(self))

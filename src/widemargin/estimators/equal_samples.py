@@ -11,16 +11,14 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index64, Vector
 from widemargin.data.equal_rows import equal_rows, may_be_equal, places
 from widemargin.data.memory import as_rows
 from widemargin.estimators.training import Training
 from widemargin.losses.pointwise import LOSSES
 from widemargin.problems.conditioning import KERNEL_ROWS, KERNEL_SHARE
 from widemargin.solution import Solution
-
-Vector = NDArray[np.float64]
 
 # Weights are multiples of 1 / PARTS, and their sum has no more than 52 bits of these.
 PARTS, MOST_PARTS = 1024.0, 2.0**52
@@ -39,7 +37,7 @@ class Fewer:
 
     training: Training
     whole: Training
-    group: NDArray[np.int64]
+    group: Index64
 
     def for_all(self, k: int, solution: Solution) -> Solution:
         """The solution of binary problem k, for all samples."""

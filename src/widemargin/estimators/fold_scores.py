@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.estimators import labels
-from widemargin.estimators.folds import Folds, Index
+from widemargin.estimators.folds import (
+    Folds,
+)
 from widemargin.estimators.linear_folds import LinearFolds
 from widemargin.estimators.points import Judge, Points, keep
 from widemargin.estimators.selected_classifier import HeldOut
 from widemargin.estimators.selected_regressor import HeldOutTargets
-from widemargin.estimators.training import Vector
 from widemargin.models.decisions import Decision
 from widemargin.models.model import Model
 from widemargin.models.votes import by_class

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index, Index64, Mask, Vector
 from widemargin.estimators.batch_problems import form, memory_for, samples_for
 from widemargin.estimators.engine_choice import batched
 from widemargin.estimators.multiclass import BinaryTask
@@ -22,9 +23,6 @@ from widemargin.solution import Status
 from widemargin.solvers.kernel.batch import Brief, Ends, solve_all, solve_places
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.threads import n_threads
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Places of problems that are solved at once: some 120 bytes each, 90 MB. At the end of
 # each part a thread waits for the other: with 500,000, 45 pairs of classes take 1.05
@@ -69,7 +67,7 @@ class Folds:
     coefficients: Vector
     b: Vector
     gaps: Vector
-    ended: NDArray[np.bool_]
+    ended: Mask
     wins: NDArray[np.int16]
     losses: NDArray[np.int16]
     stopped: Status | None = None
@@ -96,7 +94,7 @@ class Folds:
         return right, right | (self.losses[fold, test] > 0)
 
     def decisions(
-        self, fold: int, test: Index, wanted: NDArray[np.int64] | None = None
+        self, fold: int, test: Index, wanted: Index64 | None = None
     ) -> Vector:
         """Decisions of the problems for some rows: (C, rows, problems).
 
@@ -247,7 +245,7 @@ def _drop(
     problems: ManyProblems,
     ends: Ends,
     within: slice,
-    solved: NDArray[np.bool_],
+    solved: Mask,
 ) -> None:
     """Make problems zero that are not solved; of them no label is known."""
     found.b[:, within][~found.ended[:, within]] = 0.0
@@ -256,7 +254,7 @@ def _drop(
         ends.c[part], ends.scores[part] = 0.0, np.nan
 
 
-def _are_finished(ends: Ends, tol: float) -> NDArray[np.bool_]:
+def _are_finished(ends: Ends, tol: float) -> Mask:
     """Which problems have a gap that is small enough, also of those before Ctrl-C.
 
     Then the last one has not: else the press would be lost.

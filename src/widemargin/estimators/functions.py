@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.checks import facts_of_end, fitted_anew, tell_end
 from widemargin.estimators.kernel_machines import (
@@ -27,8 +28,6 @@ from widemargin.models.decisions import Decision
 from widemargin.problems.regression import of_samples
 from widemargin.solution import Solution
 from widemargin.solutions import weights_of
-
-Vector = NDArray[np.float64]
 
 
 def fit_function(estimator: Any, find: Callable[[], Fit]) -> None:
@@ -127,7 +126,7 @@ def _keep_map(estimator: Any, low: Approximation, w: Vector) -> None:
         estimator._meta |= estimator.kernel_.facts
 
 
-def _count(support: NDArray[np.intp]) -> NDArray[np.int32]:
+def _count(support: Index) -> NDArray[np.int32]:
     return np.array([len(support)], np.int32)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.arrays import Vector
 from widemargin.estimators.points import Judge
 from widemargin.estimators.selection import values
-from widemargin.estimators.training import Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.table import GAMMAS, having
 from widemargin.parameters import Checker, is_integer

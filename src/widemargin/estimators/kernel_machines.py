@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators import objects
 from widemargin.estimators.certified import facts_of_model
@@ -20,7 +21,10 @@ from widemargin.estimators.support_vectors import (
     keep_as_stored,
     keep_support,
 )
-from widemargin.estimators.training import Recipe, Signs, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Signs,
+)
 from widemargin.features.maps import FourierFeatures, LandmarkFeatures, SquareFeatures
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.kernel import Kernel, check_kernel

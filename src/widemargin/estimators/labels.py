@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from widemargin.arrays import Mask, Vector
 from widemargin.data.distributed import is_collection
 from widemargin.estimators.checks import users_level
 from widemargin.parameters import Checker, spelled
 
-Vector = NDArray[np.float64]
 Labels = NDArray[Any]
 Index = NDArray[np.integer[Any]]
 
@@ -141,7 +141,7 @@ def _is_missing(label: Any) -> bool:
         return False
 
 
-def _refuse_missing(check: Checker, y: Labels, missing: NDArray[np.bool_]) -> None:
+def _refuse_missing(check: Checker, y: Labels, missing: Mask) -> None:
     if missing.any():
         row = int(np.argmax(missing))
         expected = "hold a label in each row (no None, NaN or infinity)"

@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index, Index64, Mask, Vector
 from widemargin.data.memory import as_rows
 from widemargin.estimators.batch_problems import form, memory_for_products
 from widemargin.estimators.engine_choice import is_allowed
-from widemargin.estimators.folds import PLACES, Folds, Index, Vector, solve_folds
+from widemargin.estimators.folds import (
+    PLACES,
+    Folds,
+    solve_folds,
+)
 from widemargin.estimators.kernel_machines import kernel_recipe
 from widemargin.estimators.linear_choice import (
     FACED_COLUMNS,
@@ -91,7 +96,7 @@ class LinearFolds:
     W: Vector
     b: Vector
     gaps: Vector
-    ended: NDArray[np.bool_]
+    ended: Mask
     stopped: Status | None = None
 
     def known(self, fold: int, test: Index) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -102,7 +107,7 @@ class LinearFolds:
         return right, is_known
 
     def decisions(
-        self, fold: int, test: Index, wanted: NDArray[np.int64] | None = None
+        self, fold: int, test: Index, wanted: Index64 | None = None
     ) -> Vector:
         """Decisions of the problems for some rows: (C, rows, problems).
 

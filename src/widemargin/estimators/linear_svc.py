@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.certified import OfWeights
 from widemargin.estimators.checks import check_fit_intercept, intercept_of
@@ -12,7 +13,11 @@ from widemargin.estimators.classifier import Classifier, check_form
 from widemargin.estimators.multiclass import decided_by
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.support_vectors import keep_support
-from widemargin.estimators.training import Recipe, Training, Vector, linear_recipe
+from widemargin.estimators.training import (
+    Recipe,
+    Training,
+    linear_recipe,
+)
 from widemargin.models.decisions import Decisions
 from widemargin.models.model import Model
 from widemargin.parameters import Checker

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.estimators.certified import OfWeights
@@ -13,7 +14,11 @@ from widemargin.estimators.checks import check_fit_intercept, intercept_of
 from widemargin.estimators.functions import keep_coefficients
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
-from widemargin.estimators.training import Recipe, Signs, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Signs,
+    Training,
+)
 from widemargin.models.decisions import Decisions
 from widemargin.models.model import Model
 from widemargin.parameters import Checker

@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from widemargin.arrays import Index, Vector
 from widemargin.estimators.fold_scores import judge_targets
-from widemargin.estimators.folds import Folds, Index
+from widemargin.estimators.folds import (
+    Folds,
+)
 from widemargin.estimators.linear_folds import LinearFolds, solve_linear_folds
 from widemargin.estimators.linear_svr import LinearSVR, linear_recipe
 from widemargin.estimators.multiclass import one_task
 from widemargin.estimators.points import Judge, Machine, Points
 from widemargin.estimators.selected_regressor import SelectedRegressor
 from widemargin.estimators.selection import grid
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Training,
+)
 from widemargin.parameters import Checker
 from widemargin.solvers.driver.contract import Solver
 

@@ -14,13 +14,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import RemoteRows, Rows
 from widemargin.estimators import multiclass
-from widemargin.estimators.training import Recipe, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Training,
+)
 from widemargin.features.builder import ALL_ROWS, ERROR_ROWS
 from widemargin.features.maps import FeatureMap, LandmarkFeatures, SquareFeatures
 from widemargin.features.methods import METHODS, feature_map
@@ -41,8 +44,6 @@ from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
 from widemargin.system.progress import telling
 from widemargin.system.threads import n_threads
-
-Index = NDArray[np.intp]
 
 CERTIFIED = ("approximate", "exact")
 # Down to this gap, and from this many numbers on, features are float32. Their models

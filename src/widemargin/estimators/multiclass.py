@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Index64, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.models.schemes import PAIRED, SCHEMES, SHAPES
@@ -42,9 +43,9 @@ class BinaryTasks(Sequence[BinaryTask]):
 
     def __init__(
         self,
-        positive: NDArray[np.int64],
-        negative: NDArray[np.int64] | None = None,
-        factors: NDArray[np.float64] | None = None,
+        positive: Index64,
+        negative: Index64 | None = None,
+        factors: Vector | None = None,
     ) -> None:
         self.positive, self.negative, self.factors = positive, negative, factors
 
@@ -79,9 +80,7 @@ class BinaryTasks(Sequence[BinaryTask]):
         """Whether each is of one of several classes against all others."""
         return self.negative is None and len(self) > 1
 
-    def with_factors(
-        self, factors: NDArray[np.float64]
-    ) -> tuple["BinaryTasks", NDArray[np.float64] | None]:
+    def with_factors(self, factors: Vector) -> tuple["BinaryTasks", Vector | None]:
         """The problems where classes have such factors, and those that rows have.
 
         Of several classes one against the rest the class of a problem has its own, and
@@ -91,7 +90,7 @@ class BinaryTasks(Sequence[BinaryTask]):
             return self.weighed(factors[self.positive]), None
         return self, factors
 
-    def weighed(self, factors: NDArray[np.float64]) -> "BinaryTasks":
+    def weighed(self, factors: Vector) -> "BinaryTasks":
         """The problems with a factor of C each."""
         return BinaryTasks(self.positive, self.negative, factors)
 
@@ -151,7 +150,7 @@ def _pairs(n_classes: int) -> BinaryTasks:
     return BinaryTasks(*np.triu_indices(n_classes, 1))
 
 
-def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows:
+def rows_of(rows: Rows, index: Index | None, is_kernel: bool) -> Rows:
     """Some of the rows; of a kernel matrix, their columns too."""
     if index is None:
         return rows
@@ -163,10 +162,10 @@ def rows_of(rows: Rows, index: NDArray[np.intp] | None, is_kernel: bool) -> Rows
 
 def coefficients_of_classes(
     tasks: BinaryTasks,
-    alphas: Sequence[NDArray[np.float64]],
+    alphas: Sequence[Vector],
     labels: NDArray[Any],
-    support: NDArray[np.intp],
-) -> NDArray[np.float64]:
+    support: Index,
+) -> Vector:
     """Signed dual variables of the support vectors, a row for each problem: (t, l)."""
     out = np.empty((len(tasks), len(support)))
     for row, positive, alpha in zip(out, tasks.positive.tolist(), alphas, strict=True):
@@ -177,11 +176,11 @@ def coefficients_of_classes(
 
 def coefficients_of_pairs(
     tasks: BinaryTasks,
-    alpha: NDArray[np.float64],
-    rows: tuple[NDArray[np.intp], NDArray[np.intp]],
+    alpha: Vector,
+    rows: tuple[Index, Index],
     labels: NDArray[Any],
-    support: NDArray[np.intp],
-) -> NDArray[np.float64]:
+    support: Index,
+) -> Vector:
     """Signed dual variables of c classes in pairs, as LIBSVM has them: (c - 1, l).
 
     In a column are the coefficients of a vector of class i against the other classes,

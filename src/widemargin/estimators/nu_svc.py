@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import iterations
 from widemargin.estimators.kernel_machines import (
@@ -33,7 +34,11 @@ from widemargin.estimators.probability import (
     ProbabilityMixin,
     check_probability,
 )
-from widemargin.estimators.training import Recipe, Signs, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Signs,
+    Training,
+)
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.functions import function_point
 from widemargin.estimators.kernel_machines import check_kernel_of, set_kernel
@@ -14,7 +15,11 @@ from widemargin.estimators.low_rank import LINEAR, Mapping, check_nu_rank
 from widemargin.estimators.no_worse import proves_more
 from widemargin.estimators.plans import Fit, exact, low_rank
 from widemargin.estimators.svr import SVR
-from widemargin.estimators.training import Recipe, Signs, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Signs,
+    Training,
+)
 from widemargin.kernels.kernel import Kernel
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
 
@@ -36,7 +36,7 @@ def values(estimator: Any, X: Sequence[Any]) -> Any:
     return kernel.called(list(X), fitted)
 
 
-def chosen(estimator: Any, index: NDArray[np.intp]) -> list[Any]:
+def chosen(estimator: Any, index: Index) -> list[Any]:
     """Objects of the fit, by their numbers."""
     fitted = vars(estimator)[OBJECTS][1]
     return [fitted[i] for i in index]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from widemargin.arrays import Vector
 from widemargin.data.distributed.collection import (
     ClusterLostError,
     RowsLostError,
@@ -80,9 +81,7 @@ class _Classes:
         return vectors, keep, labels.distinct(y[keep])
 
 
-def _weights(
-    check: Checker, given: Any, m: int, leaves_out: bool
-) -> NDArray[np.float64]:
+def _weights(check: Checker, given: Any, m: int, leaves_out: bool) -> Vector:
     """Weights of a partition, which may all be zero."""
     given = np.asarray(given)
     if given.dtype.kind in "biuf" and not np.any(given):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
 from widemargin.estimators.callbacks import with_callbacks
@@ -39,7 +40,6 @@ from widemargin.estimators.training import (
     Recipe,
     Signs,
     Training,
-    Vector,
     limits_of,
     training_of,
 )

@@ -1,12 +1,10 @@
 """Which rows lie outside of a ball: the boundary of a share, and warnings."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.solution import Status
 from widemargin.solvers.kernel.enclosing_ball import Ball
-
-Vector = NDArray[np.float64]
 
 # Share by which a share of a sum may be above what its digits say (0.29 of 100 is 29).
 SLACK = 1e-12

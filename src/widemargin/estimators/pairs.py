@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -56,9 +57,9 @@ def _factor(index: NDArray[Any], positive: int, factor: float) -> Any:
     return np.where(index == positive, factor, 1.0)
 
 
-def counts_there(index: RowVector, c: int) -> NDArray[np.intp]:
+def counts_there(index: RowVector, c: int) -> Index:
     """Rows of each of c classes."""
-    found: NDArray[np.intp] = index.state.sweep(_counts, index.name, c)
+    found: Index = index.state.sweep(_counts, index.name, c)
     return found
 
 
@@ -68,7 +69,7 @@ def _counts(part: RowState, index: str, c: int) -> Any:
 
 def counts_of_support(
     index: RowVector, alphas: Sequence[RowVector], places: Sequence[Any], c: int
-) -> NDArray[np.intp]:
+) -> Index:
     """Rows of each class with a positive dual variable in any problem.
 
     ``places`` says which rows a problem has; None: all.
@@ -85,7 +86,7 @@ def counts_of_support(
             state.alpha.put(alpha, own)
         both.sweep(_mark, "alpha" if own is not None else f"of.{alpha.name}")
     both = index.state.prefixed("class.").join(state)
-    found: NDArray[np.intp] = both.sweep(_found_counts, f"class.{index.name}", c)
+    found: Index = both.sweep(_found_counts, f"class.{index.name}", c)
     return found
 
 

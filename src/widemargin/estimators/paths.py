@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators.linear_svc import LinearSVC
@@ -17,7 +18,9 @@ from widemargin.estimators.points import after
 from widemargin.estimators.selection import grid
 from widemargin.estimators.svc import SVC
 from widemargin.estimators.svr import SVR
-from widemargin.estimators.training import Training, Vector
+from widemargin.estimators.training import (
+    Training,
+)
 from widemargin.parameters import Checker
 from widemargin.problems.conditioning import sharing_groups
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import StratifiedKFold, check_cv
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.batch_problems import form
 from widemargin.estimators.classifier import Classifier
@@ -19,13 +20,15 @@ from widemargin.estimators.engine_choice import batched
 from widemargin.estimators.multiclass import rows_of
 from widemargin.estimators.plans import Fit, exact
 from widemargin.estimators.regressor import Regressor
-from widemargin.estimators.training import StartPoint, Training, Vector
+from widemargin.estimators.training import (
+    StartPoint,
+    Training,
+)
 from widemargin.features.scaling import Scaling, learned
 from widemargin.parameters import Checker, is_integer
 from widemargin.problems.conditioning import sharing_groups
 from widemargin.solution import Solution, Status
 
-Index = NDArray[np.intp]
 Machine = Classifier | Regressor
 
 # The share of the folds of a gamma that are fitted first, where points that cannot win
@@ -69,7 +72,7 @@ class Points:
         return np.asarray(self.scores.mean(axis=0))
 
     @property
-    def may_win(self) -> NDArray[np.bool_]:
+    def may_win(self) -> Mask:
         """Which points may be the best: all that no other one is sure to beat.
 
         Those that are left out have a mean score below that of a finished point even if

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
 
+from widemargin.arrays import Index, Vector
 from widemargin.estimators import objects
 from widemargin.estimators.calibration import calibrated
 from widemargin.estimators.checks import read_rows, users_level
@@ -17,7 +18,9 @@ from widemargin.estimators.classifier import Classifier
 from widemargin.estimators.foreign import PROBABILITIES, Absent
 from widemargin.estimators.plans import Fit, Plan
 from widemargin.estimators.points import Judge, share_right
-from widemargin.estimators.training import Training, Vector
+from widemargin.estimators.training import (
+    Training,
+)
 from widemargin.parameters import Checker, Conditional
 from widemargin.solution import Status
 
@@ -152,7 +155,7 @@ def _judge(machine: Any, training: Training, sample_weight: Any) -> Judge:
     return Judge(training.rows, y, weights, folds, share_right, {}, pairwise)
 
 
-def _labels(machine: Any, index: NDArray[Any], known: NDArray[np.intp]) -> NDArray[Any]:
+def _labels(machine: Any, index: NDArray[Any], known: Index) -> NDArray[Any]:
     """The labels of the rows that count; refuses too few of a class."""
     counts = np.bincount(index[known], minlength=len(machine.classes_))
     if counts.min() < N_FOLDS:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from widemargin.arrays import Vector
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
@@ -31,7 +32,6 @@ from widemargin.estimators.targets import as_target, refuse_overflow
 from widemargin.estimators.training import (
     Recipe,
     Training,
-    Vector,
     limits_of,
     training_of,
 )

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from widemargin.arrays import Vector
 from widemargin.estimators import labels
 from widemargin.estimators.calibration import calibrated
 from widemargin.estimators.multiclass import check_ties
 from widemargin.estimators.points import Judge, Points
 from widemargin.estimators.scoring import ScoringMixin
 from widemargin.estimators.selection import Selected
-from widemargin.estimators.training import Training, Vector
+from widemargin.estimators.training import (
+    Training,
+)
 from widemargin.models.calibration import METHODS
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, Conditional

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from widemargin.arrays import Vector
 from widemargin.estimators.regressor import check_epsilon
 from widemargin.estimators.selection import Selected
 from widemargin.estimators.targets import as_target
-from widemargin.estimators.training import Vector
 from widemargin.parameters import Checker
 
 

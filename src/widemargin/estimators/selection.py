@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.distributed import is_collection
 from widemargin.data.rows import Rows
 from widemargin.estimators import labels
@@ -38,14 +39,14 @@ from widemargin.estimators.points import (
     share_right,
     splitter_of,
 )
-from widemargin.estimators.training import Training, Vector
+from widemargin.estimators.training import (
+    Training,
+)
 from widemargin.features.scaling import SCALES
 from widemargin.models.model import Model
 from widemargin.parameters import Checker, is_integer, meant, refused_by
 from widemargin.solution import Status
 from widemargin.solvers.driver.limits import Clock, Limits
-
-Index = NDArray[np.intp]
 
 # The ends of the grid that a number of values of C stands for.
 LEAST_C, MOST_C = 1e-2, 1e3

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from widemargin.arrays import Index, Mask
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
@@ -37,7 +38,7 @@ from widemargin.solution import Solution, Status
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.deadline import Deadline
 
-Counts = NDArray[np.intp]
+Counts = Index
 
 # Scores of regressions, of the sums of w, w e^2, w |e| and w (y - mean)^2, where the
 # last is NaN of a single row: then that score is, too.
@@ -238,7 +239,7 @@ def _machines(
     there: There,
     paths: Sequence[Sequence[Any]],
     until: Deadline | None,
-    left: NDArray[np.bool_],
+    left: Mask,
     reached: Reached,
 ) -> Iterator[tuple[tuple[int, int], Any]]:
     """Machines that are left of a grid, trained on some rows, with their places."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
 from widemargin.estimators.training import Training
@@ -208,13 +209,13 @@ def keep_as_stored(estimator: Any, rows: Rows) -> None:
         estimator.dual_coef_ = sparse.csr_array(estimator.dual_coef_)
 
 
-def coefficients_of(fitted: Any) -> NDArray[np.float64]:
+def coefficients_of(fitted: Any) -> Vector:
     """Its ``dual_coef_`` as an array."""
     found: Any = fitted.dual_coef_
     return np.asarray(found.toarray() if sparse.issparse(found) else found)
 
 
-def _counts(labels: NDArray[Any], n_classes: int) -> NDArray[np.intp]:
+def _counts(labels: NDArray[Any], n_classes: int) -> Index:
     """How many there are of each class."""
     if n_classes > FEW_CLASSES:
         return np.bincount(labels, minlength=n_classes)

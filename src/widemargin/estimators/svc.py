@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.classifier import check_form, iterations
 from widemargin.estimators.kernel_machines import (
@@ -26,7 +27,6 @@ from widemargin.estimators.probability import (
 from widemargin.estimators.training import (
     Recipe,
     Training,
-    Vector,
     linear_recipe,
 )
 from widemargin.kernels.kernel import Kernel

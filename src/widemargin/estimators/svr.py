@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.estimators.certified import facts_of_model
 from widemargin.estimators.functions import (
@@ -26,7 +27,11 @@ from widemargin.estimators.low_rank import Mapping, check_rank
 from widemargin.estimators.made_once import made_once
 from widemargin.estimators.plans import Fit, exact, in_time, low_rank
 from widemargin.estimators.regressor import Regressor, loss_name, regression_model
-from widemargin.estimators.training import Recipe, Signs, Training, Vector
+from widemargin.estimators.training import (
+    Recipe,
+    Signs,
+    Training,
+)
 from widemargin.kernels.kernel import Kernel
 from widemargin.models.model import Model
 from widemargin.parameters import Checker

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from widemargin.arrays import Vector
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.parameters import Checker, spelled
-
-Vector = NDArray[np.float64]
 
 
 def as_target(check: Checker, y: Any, m: int) -> Vector:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
 from widemargin.estimators import multiclass
@@ -28,7 +29,6 @@ from widemargin.solvers.driver.checkpoint import Checkpoint
 from widemargin.solvers.driver.contract import Solver
 from widemargin.solvers.driver.limits import Clock, Limits
 
-Vector = NDArray[np.float64]
 Signs = NDArray[np.int8]  # made once: to evaluate it in a fit would take 10 us
 # Without dual variables: those of the slopes of the losses.
 StartPoint = tuple[Vector | None, Vector, float]
@@ -142,7 +142,7 @@ class Training:
         limits = dataclasses.replace(self.limits, **changes)
         return dataclasses.replace(self, limits=limits)
 
-    def chosen(self, k: int) -> NDArray[np.intp] | None:
+    def chosen(self, k: int) -> Index | None:
         """The rows of binary problem k; None for all of them."""
         task = self.tasks[k]
         if task.negative is None:
@@ -153,7 +153,7 @@ class Training:
         both.sort(kind="stable")  # two sorted runs: they are merged
         return both
 
-    def chosen_of_pairs(self) -> NDArray[np.intp]:
+    def chosen_of_pairs(self) -> Index:
         """The rows of all problems of two classes, one problem after the other."""
         (order, first, count), tasks, m = self._classes, self.tasks, len(self.index)
         pairs = np.stack([tasks.positive, np.asarray(tasks.negative)], axis=1).ravel()
@@ -165,7 +165,7 @@ class Training:
         return found
 
     @functools.cached_property
-    def _classes(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    def _classes(self) -> tuple[Index, Index, Index]:
         """The rows by classes, where those of each begin, and how many each has."""
         count = np.bincount(self.index)
         return np.argsort(self.index, kind="stable"), np.cumsum(count) - count, count
@@ -188,7 +188,7 @@ class Training:
         return C if chosen is None else C[chosen]
 
     @functools.cached_property
-    def sizes(self) -> NDArray[np.intp]:
+    def sizes(self) -> Index:
         """How many rows the binary problems have."""
         tasks = self.tasks
         if tasks.negative is None:

@@ -4,8 +4,8 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.blocks import total
 from widemargin.data.kept import Spread
 from widemargin.data.memory import as_rows
@@ -26,8 +26,6 @@ from widemargin.parameters import Checker
 from widemargin.system import deadline, progress
 from widemargin.system.memory import free_bytes
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 Sums = tuple[float, float, Vector, Vector]
 
 # Share of the largest k(x, x), or eigenvalue, below which a residual is rounding.

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.outofcore.copied import copied_rows
 from widemargin.data.rows import Rows
@@ -29,8 +30,6 @@ from widemargin.system.threads import n_threads
 
 Matrix = linalg.Matrix
 Features = NDArray[Any]
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Numbers of a tile of rows that are in memory beside the features.
 TILE = 1 << 22

@@ -21,8 +21,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Index
 from widemargin.features.builder import CUT, MapBuilder
 from widemargin.features.maps import (
     FeatureMap,
@@ -43,9 +44,6 @@ from widemargin.kernels.table import with_spectrum
 from widemargin.numerics import linalg
 from widemargin.parameters import Checker, refused_by
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # In `eigen`: vectors for each of the rank, and pivots for each vector. 1.0010 of the
 # least trace was left at most, of 4,000 and 6,000 rows of covtype and a9a, ranks 20 to

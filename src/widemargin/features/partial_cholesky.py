@@ -3,16 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from widemargin.arrays import Index, Vector
 from widemargin.features.builder import CUT, MapBuilder
 from widemargin.features.maps import FeatureMap, Features
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Pivots that are chosen together, rows that they are chosen from, and the share of the
 # largest residual outside of these that each pivot has at least. One by one, rank

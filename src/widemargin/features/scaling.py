@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.numerics import linalg
-
-Vector = NDArray[np.float64]
 
 # Numbers of a dense block that are copied at a time: half a MiB, which a cache holds.
 _NUMBERS = 1 << 16

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.blocks import Blocks
 from widemargin.data.rows import Rows
 from widemargin.kernels.core_sums import ROUNDED, CoreSums, kernel_values
@@ -30,9 +31,6 @@ from widemargin.kernels.packed import (
 from widemargin.numerics import linalg, twofold
 from widemargin.numerics.rounding import SINGLE, UNIT, ValueBounds
 from widemargin.system.threads import n_threads
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Bytes of the samples of a block up to which they wait for the next one, where the
 # limit has room for them.
@@ -301,7 +299,7 @@ class CoreEngine:
         """Unit roundoff of the values."""
         return UNIT if self._layout.dtype == np.float64 else SINGLE
 
-    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    def selected(self, rows: Rows, mask: Mask) -> Rows:
         """The rows of a mask."""
         return rows.select(mask)
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 from widemargin.kernels.layout import SPARSE_BATCH, Layout
 from widemargin.kernels.packed import (
     GROUP,
@@ -29,8 +29,6 @@ from widemargin.numerics.linalg import Matrix
 from widemargin.numerics.rounding import SINGLE, UNIT, gamma_n
 from widemargin.numerics.twofold import CoreKernel
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
 
 # Share of nonzeros up to which a batch of a model is sparse. They are made once: by one
 # thread of an EPYC with AVX2 sparse batches took 0.53 of the time at a share of 0.2 and
@@ -52,7 +50,7 @@ def own_sums(
     c: Vector,
     batches: Batches,
     take: Callable[[slice, Samples], Any],
-    samples_of: Callable[[NDArray[np.int64]], Samples],
+    samples_of: Callable[[Index64], Samples],
 ) -> Vector:
     """The sums sum_j c_j k(z_i, z_j) over the rows of a set, by half of the values.
 
@@ -128,7 +126,7 @@ class CoreSums:
     def __call__(
         self,
         X: Matrix,
-        index: NDArray[np.int64] | None = None,
+        index: Index64 | None = None,
         n_jobs: int | None = 1,
     ) -> Vector:
         """Values (k, c) for the rows ``index``, or all, of X (k, n), float64."""
@@ -146,7 +144,7 @@ class CoreSums:
         """Values of the first function for the rows of Z: half are enough, (l,)."""
         Z, layout = self._Z, self.layout
 
-        def samples_of(index: NDArray[np.int64]) -> Samples:
+        def samples_of(index: Index64) -> Samples:
             """Some of the rows as samples."""
             return Samples(layout, Z, index, Parts(len(index), n_jobs))
 
@@ -206,9 +204,7 @@ class CoreSums:
             return linalg.row_squares(X) * ROUNDED  # no rows of the dtype are made
         return layout.lengths(X)
 
-    def by_group(
-        self, X: Any, index: NDArray[np.int64], n_jobs: int | None = 1
-    ) -> Vector:
+    def by_group(self, X: Any, index: Index64, n_jobs: int | None = 1) -> Vector:
         """Sums over each group of Z apart: (groups, c, k), for a few strips of rows."""
         made = self._batches
         if self._may_narrow(X, len(index)):

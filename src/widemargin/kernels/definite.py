@@ -5,9 +5,9 @@ one, K has. The converse does not hold: what a sample does not show may be there
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.kernels.matrix import Columns
 from widemargin.system.threads import ONE_BLAS_THREAD
 
@@ -23,7 +23,7 @@ FEW, FEW_TOGETHER = 64, 2_000
 ROUNDING = 1e-5
 
 
-def is_indefinite(K: NDArray[np.float64]) -> bool:
+def is_indefinite(K: Vector) -> bool:
     """Whether a symmetric matrix (k, k) has an eigenvalue that is clearly below 0."""
     size = float(np.abs(K).max(initial=0.0))
     if not 0.0 < size < np.inf:
@@ -34,11 +34,11 @@ def is_indefinite(K: NDArray[np.float64]) -> bool:
         return bool(dpotrf(M, lower=True, overwrite_a=True)[1] > 0)
 
 
-def are_indefinite(K: NDArray[np.float64]) -> NDArray[np.bool_]:
+def are_indefinite(K: Vector) -> Mask:
     """Whether symmetric matrices (t, k, k) have eigenvalues clearly below 0: (t,)."""
     n = K.shape[1]
     size = np.abs(K).max(axis=(1, 2), initial=0.0)
-    told: NDArray[np.bool_] = (size > 0.0) & (size < np.inf)
+    told: Mask = (size > 0.0) & (size < np.inf)
     M = K[told] / size[told, np.newaxis, np.newaxis]
     M[:, np.arange(n), np.arange(n)] += ROUNDING
     found = np.zeros(len(M), np.bool_)
@@ -52,7 +52,7 @@ def are_indefinite(K: NDArray[np.float64]) -> NDArray[np.bool_]:
     return told
 
 
-def sample(m: int, most: int = SAMPLE) -> NDArray[np.intp]:
+def sample(m: int, most: int = SAMPLE) -> Index:
     """Some of m rows, always the same: all of them, if they are few."""
     count = min(m, most)
     if count == m:

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.state import RowState
 from widemargin.kernels.expansion import Expansion
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics import linalg
 
-Vector = NDArray[np.float64]
 Distances = Callable[[Any], Vector]
 
 

@@ -5,15 +5,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.doubled import DoubledRows
 from widemargin.data.rows import Rows
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import aligned, padded
 from widemargin.numerics.rounding import ValueBounds
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 def columns_of(
@@ -55,7 +53,7 @@ class DoubledColumns:
             return getattr(self.single, name)
         raise AttributeError(name)
 
-    def select(self, mask: NDArray[np.bool_]) -> "DoubledColumns":
+    def select(self, mask: Mask) -> "DoubledColumns":
         """The columns where a mask, the same for both halves, is true."""
         return DoubledColumns(self.single.select(mask[: self._m]))
 
@@ -65,7 +63,7 @@ class DoubledColumns:
         """Whether `focus` on these rows is worth it, and has room."""
         return self.single.can_focus(np.flatnonzero(self._samples_of(rows)))
 
-    def _samples_of(self, rows: Index) -> NDArray[np.bool_]:
+    def _samples_of(self, rows: Index) -> Mask:
         """The samples of some rows, as a mask: (m,)."""
         some = np.zeros(self._m, bool)
         some[rows % self._m] = True
@@ -119,7 +117,7 @@ class DoubledColumns:
         J: ArrayLike,
         c: Vector,
         sums: Vector,
-        again: NDArray[np.bool_] | None = None,
+        again: Mask | None = None,
     ) -> Vector:
         """Add the columns J times c to ``sums``, (width,): see `Columns.add`."""
         some = aligned((self.single.width,), np.float64)

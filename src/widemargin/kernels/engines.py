@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.rows import Rows
 from widemargin.kernels.core_engine import CoreEngine
 from widemargin.kernels.given_engines import CallableEngine, MatrixEngine
@@ -19,9 +20,6 @@ from widemargin.kernels.layout import Layout
 from widemargin.kernels.packed import Batches, Parts, Samples, aligned, padded
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import ValueBounds
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class Engine(Protocol):
@@ -103,7 +101,7 @@ class Engine(Protocol):
     def bounds(self) -> ValueBounds:
         """Bounds of the values that `compute` makes, and of their errors."""
 
-    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    def selected(self, rows: Rows, mask: Mask) -> Rows:
         """The rows of X in a mask, as another engine would take them."""
 
     def vectors(self, J: Index | slice) -> Any:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.present import is_scattered, with_present
 from widemargin.data.rows import Rows
 from widemargin.kernels.core_engine import is_rough
@@ -28,8 +28,6 @@ from widemargin.numerics import twofold
 from widemargin.numerics.linalg import row_slice
 from widemargin.numerics.rounding import SLACK, gamma_n
 from widemargin.parameters import in_one_line
-
-Vector = NDArray[np.float64]
 
 # Bytes of sums, or of values of a callable, that are in memory at a time: small beside
 # the caches of kernel values, and 2,000 values for each of 1,000 rows.
@@ -76,12 +74,10 @@ class Expansion:
     vectors: Any
     weights: Vector
     b: Vector
-    counts: NDArray[np.intp]
+    counts: Index
 
     @classmethod
-    def of_rows(
-        cls, rows: Rows, kernel: Kernel, J: NDArray[np.intp], c: Vector
-    ) -> "Expansion":
+    def of_rows(cls, rows: Rows, kernel: Kernel, J: Index, c: Vector) -> "Expansion":
         """The function sum_j c_j k(., x_j) of the rows J; of K where it is given."""
         vectors = J if kernel.is_precomputed else rows.take(J)
         return cls(kernel, vectors, c[np.newaxis], np.zeros(1), np.array([len(J)]))
@@ -114,7 +110,7 @@ class Expansion:
         return self._summed(block, None if self.is_empty else self._expand)
 
     def _summed(
-        self, block: Any, expand: Callable[[Any, NDArray[np.intp]], Vector] | None
+        self, block: Any, expand: Callable[[Any, Index], Vector] | None
     ) -> Vector:
         """Values by sums over the vectors of each group, if there are any."""
         self.kernel.refuse_outside(block)
@@ -163,7 +159,7 @@ class Expansion:
             errors += gamma_n(8) * (np.abs(values) + 2.0 * np.abs(self.b))
         return values, errors
 
-    def _single_errors(self, block: Any, index: NDArray[np.intp]) -> Vector:
+    def _single_errors(self, block: Any, index: Index) -> Vector:
         """Bounds of the sums over each group by float32, for the rows ``index``."""
         return self._single.errors_by_group(row_slice(block, index[0], index[-1] + 1))
 
@@ -202,7 +198,7 @@ class Expansion:
         return np.asarray(sums[i, j - 1] + sums[j, i])
 
     @functools.cached_property
-    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _pairs(self) -> tuple[Index, Index]:
         """The two classes of each decision."""
         i, j = np.triu_indices(len(self.counts), 1)
         return i, j
@@ -219,7 +215,7 @@ class Expansion:
         return sums if self.kernel.is_named else max(sums, self.vectors.shape[0])
 
     @functools.cached_property
-    def _expand(self) -> Callable[[Any, NDArray[np.intp]], Vector]:
+    def _expand(self) -> Callable[[Any, Index], Vector]:
         """Sums over the vectors of each group, for the rows ``index`` of a block."""
         if self.kernel.is_named:
             return self._core.by_group
@@ -262,7 +258,7 @@ def _sums_given(
     values_of: CrossValues,
     parts: list[Vector],
     block: Any,
-    index: NDArray[np.intp],
+    index: Index,
 ) -> Vector:
     """Sums of the user's values with the vectors of each group."""
     values = values_of(row_slice(block, index[0], index[-1] + 1))
@@ -271,7 +267,7 @@ def _sums_given(
     return np.stack([(some @ part.T).T for part, some in groups])
 
 
-def pair_weights(weights: Vector, counts: NDArray[np.intp]) -> Vector:
+def pair_weights(weights: Vector, counts: Index) -> Vector:
     """Weights of the pairs of classes, a row each, from LIBSVM's layout: (k, l)."""
     ends = np.cumsum(counts)
     pairs = list(itertools.combinations(range(len(counts)), 2))

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 from widemargin.kernels.core_engine import HUGE
 from widemargin.kernels.definite import is_indefinite, sample
 from widemargin.kernels.given_engines import ASYMMETRY, refuse_pair
-from widemargin.kernels.grouped import IN_PARTS, Grouped, Index, Vector
+from widemargin.kernels.grouped import (
+    IN_PARTS,
+    Grouped,
+)
 from widemargin.kernels.kernel import Kernel
 from widemargin.numerics.rounding import SINGLE, ValueBounds
 
@@ -48,7 +52,7 @@ class AllPairs(Grouped):
         super().__init__(group)
         self._values, self.diagonal = values, diagonal
 
-    def values(self, rows: Index) -> Vector:
+    def values(self, rows: Index64) -> Vector:
         """The values of all pairs of some rows: (k, k)."""
         return np.asarray(self._values[np.ix_(rows, rows)])
 
@@ -61,7 +65,9 @@ class AllPairs(Grouped):
         """Let the core solve problems; evaluations, and whether Ctrl-C ended it."""
         return _core.solve_given(*self._groups, *problems)
 
-    def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
+    def _add_up(
+        self, sums: tuple[Any, ...], runs: Index64, out: tuple[Any, ...]
+    ) -> None:
         """Let the core add up scores; runs share the values anyway."""
         asked: tuple[Any, ...] = (self._values, self.diagonal, *sums, *out)
         _core.sum_given(*asked)

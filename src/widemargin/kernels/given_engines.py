@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.kernels.core_engine import HUGE, TOGETHER
@@ -15,9 +16,6 @@ from widemargin.kernels.packed import Parts
 from widemargin.numerics import twofold
 from widemargin.numerics.rounding import SINGLE, SLACK, ValueBounds, gamma_n
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Rows of a callable kernel that are asked for together.
 CALLED_ROWS = 192
@@ -149,7 +147,7 @@ class CallableEngine(GivenEngine):
         """What the callable returns for rows I and J: (len(I), len(J))."""
         return self._kernel.called(self._X[I], self._X[J])
 
-    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    def selected(self, rows: Rows, mask: Mask) -> Rows:
         """The rows of a mask."""
         return rows.select(mask)
 
@@ -177,7 +175,7 @@ class MatrixEngine(GivenEngine):
         rows = rows.toarray() if sparse.issparse(rows) else rows
         return np.asarray(rows[:, J], dtype=np.float64)
 
-    def selected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    def selected(self, rows: Rows, mask: Mask) -> Rows:
         """The rows and columns of a mask."""
         return as_rows(self._X[np.ix_(mask, mask)])
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index64, Mask, Vector
 from widemargin.kernels.core_engine import TOGETHER, is_rough
 from widemargin.kernels.core_sums import SPARSE_MODEL, kernel_values
 from widemargin.kernels.definite import (
@@ -47,10 +48,6 @@ from widemargin.numerics.rounding import (
 )
 from widemargin.numerics.runs import joined_runs
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.int64]
-
 
 # Bytes of float32 up to which sparse rows of many columns are packed as dense ones:
 # 3,000 documents of 3,985 columns take a third of the time of working sets, which leave
@@ -113,12 +110,10 @@ class Grouped(ABC):
     may_curve: bool = False
 
     @abstractmethod
-    def values(self, rows: Index) -> Vector:
+    def values(self, rows: Index64) -> Vector:
         """Kernel values of all pairs of some rows, in float64: (k, k)."""
 
-    def show_indefinite(
-        self, rows: Index, begins: Index, counts: Index
-    ) -> NDArray[np.bool_]:
+    def show_indefinite(self, rows: Index64, begins: Index64, counts: Index64) -> Mask:
         """Which runs of rows show, by a sample, that the kernel is indefinite: (t,).
 
         Values that several short runs need are made once.
@@ -151,7 +146,7 @@ class Grouped(ABC):
         self.first = np.cumsum(self.count) - self.count
         self._filled = np.empty(0)
 
-    def rows_of(self, groups: Index) -> Index:
+    def rows_of(self, groups: Index64) -> Index64:
         """The rows of some groups, one group after the other."""
         return joined_runs(self.order, self.first[groups], self.count[groups])
 
@@ -162,7 +157,7 @@ class Grouped(ABC):
         return self._filled[:count]
 
     @functools.cached_property
-    def _strips(self) -> Index:
+    def _strips(self) -> Index64:
         """Where the strips of each group begin; their number: (g + 1,)."""
         begin = np.zeros(len(self.count) + 1, np.int64)
         (-(-self.count // STRIP)).cumsum(out=begin[1:])
@@ -179,14 +174,14 @@ class Grouped(ABC):
 
     def solve(
         self,
-        problems: tuple[Index, Index, Index, Index],
+        problems: tuple[Index64, Index64, Index64, Index64],
         data: tuple[Vector, Vector, Vector, Vector],
         c: Vector,
         loss: tuple[bool, int],
         limits: tuple[float, int, int, int, bool],
         stop: Callable[[], bool],
         ends: tuple[float, float, float, float] = (0.0, np.inf, np.inf, 1.0),
-    ) -> tuple[Vector, Vector, NDArray[np.int64], bool]:
+    ) -> tuple[Vector, Vector, Index64, bool]:
         """Solve binary problems by pair steps, from coefficients c = y alpha on.
 
         Parameters
@@ -239,11 +234,11 @@ class Grouped(ABC):
 
     def exact(
         self,
-        support: tuple[Index, Vector, Index],
-        rows: tuple[Index, Index],
+        support: tuple[Index64, Vector, Index64],
+        rows: tuple[Index64, Index64],
         threads: int,
         stop: Callable[[], bool],
-        runs: Index | None = None,
+        runs: Index64 | None = None,
     ) -> Vector:
         """Scores in float64: for problem t those of some rows, by its support vectors.
 
@@ -268,14 +263,16 @@ class Grouped(ABC):
         return out
 
     @abstractmethod
-    def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
+    def _add_up(
+        self, sums: tuple[Any, ...], runs: Index64, out: tuple[Any, ...]
+    ) -> None:
         """Let the core add up scores: what `exact` is asked for, and where to."""
 
     def by_group(
         self,
         table: Vector,
-        groups: tuple[Index, Index],
-        rows: tuple[Index, Index],
+        groups: tuple[Index64, Index64],
+        rows: tuple[Index64, Index64],
         threads: int,
     ) -> Vector:
         """Sums in float64 of many functions over groups of rows apart, at some rows.
@@ -320,7 +317,7 @@ class Grouped(ABC):
         """At least sqrt k(x, x) of the rows: (m,)."""
         return self._double.s
 
-    def kept_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
+    def kept_errors(self, rows: Index64, c: Vector, starts: Index64) -> Vector:
         """Bounds of the errors of scores K c by float32 values, as `solve` has them.
 
         Sums are over the places of each problem, which begin at ``starts``.
@@ -332,7 +329,7 @@ class Grouped(ABC):
         """What `kept_errors` goes by, as the core takes it."""
         return *self._single.core, *KEPT_TERMS, KEPT_LOST
 
-    def exact_errors(self, rows: Index, c: Vector, starts: Index) -> Vector:
+    def exact_errors(self, rows: Index64, c: Vector, starts: Index64) -> Vector:
         """Bounds of the errors of scores by float64 values, at each place."""
         return errors_by_part(self.exact_bounds, rows, c, starts)
 
@@ -374,7 +371,7 @@ class GroupedSamples(Grouped):
         self.is_fit = self.is_fit_exactly and not rough
         self.may_curve = not kernel.is_psd
 
-    def values(self, rows: Index) -> Vector:
+    def values(self, rows: Index64) -> Vector:
         """Kernel values of all pairs of some rows, in float64: (k, k)."""
         X = self._X[rows]
         return kernel_values(self.kernel.form, X, X)
@@ -425,7 +422,7 @@ class GroupedSamples(Grouped):
             )
         return samples, batch, (double.form, exact, norms)
 
-    def _made_sparse(self, place: Index) -> tuple[Any, Any, Any, Vector]:
+    def _made_sparse(self, place: Index64) -> tuple[Any, Any, Any, Vector]:
         """What the core takes of sparse batches: samples, all rows twice, and norms."""
         layout, X = self._double_layout, self._X
         if layout.is_sparse:
@@ -457,7 +454,9 @@ class GroupedSamples(Grouped):
 
     # -- sums of kernel values, and bounds of their errors -----------------------------
 
-    def _add_up(self, sums: tuple[Any, ...], runs: Index, out: tuple[Any, ...]) -> None:
+    def _add_up(
+        self, sums: tuple[Any, ...], runs: Index64, out: tuple[Any, ...]
+    ) -> None:
         """Let the core add up scores."""
         asked: tuple[Any, ...] = (*self._exact, *sums, runs, *out)
         _core.sum_batch(*asked)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from widemargin.arrays import Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -21,7 +22,6 @@ from widemargin.parameters import Checker
 from widemargin.system import deadline
 
 Matrix = NDArray[Any]
-Vector = NDArray[np.float64]
 
 # Of a polynomial: the core counts in 32 bits.
 MOST_DEGREE = 2**31 - 1

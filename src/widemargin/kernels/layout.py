@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.kernels.table import KERNELS, NAMES
 from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
@@ -20,8 +21,6 @@ from widemargin.numerics.rounding import (
     value_bounds,
 )
 from widemargin.numerics.twofold import CoreKernel
-
-Vector = NDArray[np.float64]
 
 # rbf of sums of (x_j - z_j)^2, in place of |x|^2 + |z|^2 - 2x'z: behind the named
 # ones.

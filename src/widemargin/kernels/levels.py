@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index, Vector
 from widemargin.kernels.core_sums import own_sums
 from widemargin.kernels.layout import Layout
 from widemargin.kernels.packed import (
@@ -33,8 +34,6 @@ from widemargin.kernels.packed import (
 )
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import gamma_n, value_bounds
-
-Vector = NDArray[np.float64]
 
 # Features that the core multiplies together, and up to how many of them squared
 # distances, of at most 255^2 each, are numbers of 32 bits; from how many on products
@@ -91,7 +90,7 @@ class Levels:
         parts(task, DEAR * m * n)
         self.packed = packed
 
-    def of(self, rows: NDArray[np.intp]) -> NDArray[np.uint8]:
+    def of(self, rows: Index) -> NDArray[np.uint8]:
         """The levels of some rows: (k, width)."""
         found = np.empty((len(rows), self.width), np.uint8)
         _core.take_levels(self.rows, self.width, rows, False, found.ravel())
@@ -134,7 +133,7 @@ class LevelSamples(Samples):
         self,
         layout: Layout,
         levels: Levels,
-        index: NDArray[np.intp] | None,
+        index: Index | None,
         parts: Parts,
     ) -> None:
         self.layout, self.parts, self.is_sparse = layout, parts, False
@@ -156,7 +155,7 @@ class LevelSamples(Samples):
             self._packed, norms, none, *numbers, levels.by_groups
         )
 
-    def _chosen(self, levels: Levels, index: NDArray[np.intp]) -> NDArray[np.uint8]:
+    def _chosen(self, levels: Levels, index: Index) -> NDArray[np.uint8]:
         width = levels.width
         packed = aligned((padded(self.m) * width,), np.uint8)
         packed[self.m // STRIP * STRIP * width :] = 0
@@ -178,7 +177,7 @@ class LevelBatches(Batches):
         self.size = max(GROUP, self.size // GROUP * GROUP)  # as many are made at once
         self._levels, self.n_bytes = levels, levels.rows.nbytes
 
-    def take(self, J: NDArray[np.intp], X: Samples) -> Any:
+    def take(self, J: Index, X: Samples) -> Any:
         """The batch of rows J."""
         levels, none = self._levels, self._norms[: len(J)]
         found, width = levels.of(J), levels.width
@@ -209,7 +208,7 @@ class LevelSums:
         layout: Layout,
         X: Any,
         levels: Levels,
-        J: NDArray[np.intp],
+        J: Index,
         c: Vector,
         n_jobs: int | None,
     ) -> None:
@@ -217,7 +216,7 @@ class LevelSums:
         self._J, self._c = J, c
         self._batches = LevelBatches(layout, X, levels)
 
-    def _samples(self, rows: NDArray[np.intp]) -> LevelSamples:
+    def _samples(self, rows: Index) -> LevelSamples:
         parts = Parts(len(rows), self._n_jobs)
         return LevelSamples(self._layout, self._levels, rows, parts)
 
@@ -233,7 +232,7 @@ class LevelSums:
             self._c, self._batches, take, lambda index: self._samples(J[index])
         )
 
-    def __call__(self, rows: NDArray[np.intp]) -> Vector:
+    def __call__(self, rows: Index) -> Vector:
         """Those of other rows: (len(rows),)."""
         samples = self._samples(rows)
         sums = np.zeros((1, padded(len(rows))))
@@ -243,7 +242,7 @@ class LevelSums:
             samples.sums(batch, len(weights), weights, sums)
         return sums[0, : len(rows)]
 
-    def errors(self, rows: NDArray[np.intp]) -> Vector:
+    def errors(self, rows: Index) -> Vector:
         """What rounding may do to them, at most: (len(rows),).
 
         An entry is a unit times its level up to 9 units of rounding. So a squared

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.rows import Rows
 from widemargin.data.state import row_index
 from widemargin.kernels.engines import Engine, engine
@@ -16,9 +17,6 @@ from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.packed import COPIED, STRIP, Parts, aligned, padded
 from widemargin.numerics.rounding import ValueBounds
 from widemargin.system.memory import free_bytes
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # A row is stored once it was used more than (72 / (features + 6))^2 times: at first use
 # from 67 features on, at the 14th for 14 entries a row. Storing touches new memory, and
@@ -130,7 +128,7 @@ class Columns:
         if self._source.is_rough:
             self._use(X, np.float64)
 
-    def select(self, mask: NDArray[np.bool_]) -> "Columns":
+    def select(self, mask: Mask) -> "Columns":
         """The columns, and rows, where a mask (m,) is true."""
         rows = self._source.selected(self.rows, mask)
         return Columns(rows, self.kernel, self.limit, self._n_jobs)
@@ -395,7 +393,7 @@ class Columns:
         J: ArrayLike,
         c: Vector,
         sums: Vector,
-        again: NDArray[np.bool_] | None = None,
+        again: Mask | None = None,
     ) -> Vector:
         """Add K[:, J] c to ``sums``, (width,) in float64; keeps what is dear.
 

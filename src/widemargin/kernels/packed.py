@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index, Index64, Vector
 from widemargin.data.blocks import Blocks
 from widemargin.kernels.layout import Layout, norms_of
 from widemargin.numerics import linalg
 from widemargin.numerics.linalg import Matrix
 from widemargin.numerics.rounding import gamma_n
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
 
 STRIP, GROUP = _core.KERNEL_STRIP, _core.KERNEL_GROUP
 # Entries of the rows that are computed together, dense and sparse ones: they stay in
@@ -145,7 +144,7 @@ class Batches:
             entries = linalg.density(rows) * rows.shape[1]
             self.size = _clipped(SPARSE_ENTRIES / (entries + 1), 64)
 
-    def of_columns(self, columns: NDArray[np.intp]) -> "Batches":
+    def of_columns(self, columns: Index) -> "Batches":
         """Sparse rows with some of the columns, and the lengths of the whole rows."""
         found = Batches(self._layout, sparse.csr_array(self._by_columns[:, columns]))
         found._norms = self._norms
@@ -207,7 +206,7 @@ class Samples:
         self,
         layout: Layout,
         X: Matrix,
-        index: NDArray[np.int64] | None = None,
+        index: Index64 | None = None,
         parts: "Parts | None" = None,
     ) -> None:
         self.layout = layout
@@ -238,12 +237,12 @@ class Samples:
             self._pack(X, index, layout.dtype)
         self.core = _core.strips(self._packed, self.norms, *inside, self.m, n)
 
-    def _pack(self, X: Matrix, index: NDArray[np.int64], dtype: Any) -> None:
+    def _pack(self, X: Matrix, index: Index64, dtype: Any) -> None:
         n, X = X.shape[1], linalg.in_core(X)
         self._packed = aligned((self.norms.size * n,), dtype)
         self.parts(lambda strips: self._fill(X, n, index, strips), COPIED * self.m * n)
 
-    def _fill(self, X: Any, n: int, index: NDArray[np.int64], strips: slice) -> None:
+    def _fill(self, X: Any, n: int, index: Index64, strips: slice) -> None:
         """Pack some strips, for X as the core reads it."""
         layout, part = self.layout, slice(strips.start * STRIP, strips.stop * STRIP)
         packed = self._packed[part.start * n : part.stop * n]
@@ -256,9 +255,7 @@ class Samples:
         if not (needed or layout.expands_squares):
             norms[:] = 0
 
-    def replace(
-        self, X: Matrix, index: NDArray[np.int64], before: NDArray[np.int64]
-    ) -> None:
+    def replace(self, X: Matrix, index: Index64, before: Index64) -> None:
         """Become the samples of another index, which has the length of the one before.
 
         Strips that stay are not packed again. Not where samples are sparse.
@@ -274,7 +271,7 @@ class Samples:
         """Bytes of the packed numbers, or of the sparse rows."""
         return int(self._packed.nbytes + sum(part.nbytes for part in self._inside))
 
-    def bytes_of(self, index: NDArray[np.int64]) -> float:
+    def bytes_of(self, index: Index64) -> float:
         """Bytes that some of the samples take as samples of their own."""
         if not self.is_sparse:
             return self.n_bytes * padded(len(index)) / max(1, self.norms.size)
@@ -407,8 +404,8 @@ def strips_at_a_time(n: int) -> int:
 
 
 def _groups(
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
+    begin: Index64,
+    end: Index64,
     indices: NDArray[np.int32],
     data: NDArray[Any],
     n: int,

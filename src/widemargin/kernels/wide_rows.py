@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.blocks import Blocks
 from widemargin.kernels.core_engine import is_rough
 from widemargin.kernels.given import AllPairs
-from widemargin.kernels.grouped import Vector
 from widemargin.kernels.kernel import Kernel
 from widemargin.kernels.layout import Layout
 from widemargin.numerics import linalg

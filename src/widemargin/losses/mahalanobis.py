@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg, optimize
 
+from widemargin.arrays import Vector
 from widemargin.losses.norms import LossNorm
 from widemargin.losses.projections import levelled
 from widemargin.parameters import Checker
 from widemargin.system import deadline
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+Matrix = Vector
 _EPS = float(np.finfo(float).eps)
 
 

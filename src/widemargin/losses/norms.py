@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from widemargin.arrays import Vector
 from widemargin.losses.projections import length, levelled, multiplier
 from widemargin.parameters import Checker
 
-Vector = NDArray[np.float64]
 _EPS = float(np.finfo(float).eps)
 
 

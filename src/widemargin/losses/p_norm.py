@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
+from widemargin.arrays import Vector
 from widemargin.losses.norms import LossNorm
 from widemargin.parameters import Checker
 
-Vector = NDArray[np.float64]
 _EPS = float(np.finfo(float).eps)
 
 

@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.numerics.rounding import Weights
-
-Vector = NDArray[np.float64]
 
 
 class PointwiseLoss(ABC):

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
-Vector = NDArray[np.float64]
+from widemargin.arrays import Vector
+
 _EPS = float(np.finfo(float).eps)
 
 

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from widemargin.arrays import Index64, Vector
 from widemargin.parameters import in_one_line
-
-Vector = NDArray[np.float64]
 
 METHODS = ("sigmoid", "isotonic")
 
@@ -40,7 +38,7 @@ class Calibration:
     method: str
     first: Vector
     second: Vector
-    counts: NDArray[np.int64]
+    counts: Index64
 
     def __repr__(self) -> str:
         return in_one_line(self, method=self.method, columns=len(self.counts))

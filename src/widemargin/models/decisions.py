@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.parameters import in_one_line
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Decisions(Sequence[Decision]):
 
 
 def together(
-    decisions: Sequence[Decision], columns: NDArray[np.intp] | None = None
+    decisions: Sequence[Decision], columns: Index | None = None
 ) -> tuple[Vector, Vector]:
     """Weights (n, k), or those of some columns, and offsets (k,)."""
     if isinstance(decisions, Decisions):

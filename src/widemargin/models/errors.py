@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.state import RowState
 from widemargin.models.model import Model
 
-Vector = NDArray[np.float64]
 _ROWS = 1 << 20  # rows that are compared at a time
 
 

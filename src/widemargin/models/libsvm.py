@@ -16,13 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from widemargin.arrays import Vector
 from widemargin.kernels.expansion import Expansion, pair_weights
 from widemargin.kernels.kernel import MOST_DEGREE, Kernel
 from widemargin.kernels.table import PARAMETERS
 from widemargin.models import arrays as parts
 from widemargin.models.arrays import UnfitError
 from widemargin.models.decisions import Decision
-from widemargin.models.model import Model, Vector
+from widemargin.models.model import (
+    Model,
+)
 from widemargin.models.schemes import ONE_CLASS, REGRESSION
 from widemargin.models.text import (
     FINITE,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, check_length, finite
@@ -31,8 +32,6 @@ from widemargin.models.schemes import (
 from widemargin.models.votes import are_sure, by_class, largest, winners
 from widemargin.numerics import linalg
 from widemargin.parameters import Conditional, in_one_line
-
-Vector = NDArray[np.float64]
 
 # Scores that are decided on together: their indices take as much as they do.
 _CHUNK = 1 << 20
@@ -354,7 +353,7 @@ class Model:
             rows.refuse_nonfinite()
         return np.asarray(self.classes[state.winner.astype(np.intp)])
 
-    def winners(self, scores: Vector) -> NDArray[np.intp]:
+    def winners(self, scores: Vector) -> Index:
         """Indices of the classes that decision values decide for: (m,)."""
         if self.is_single:
             return (scores >= 0).astype(np.intp)
@@ -534,7 +533,7 @@ def _r2(truth: Vector, found: Vector, weights: Vector | None) -> float:
 class _Ordered:
     """Feature map that puts columns in another order."""
 
-    def __init__(self, order: NDArray[np.intp]) -> None:
+    def __init__(self, order: Index) -> None:
         self.rank, self._order = len(order), order
 
     def map(self, block: Any) -> Any:

@@ -6,8 +6,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from widemargin.arrays import Vector
 from widemargin.data.words import of_word
-from widemargin.features.scaling import Scaling, Vector
+from widemargin.features.scaling import (
+    Scaling,
+)
 from widemargin.models.model import Model
 from widemargin.parameters import Checker
 

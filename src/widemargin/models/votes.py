@@ -14,12 +14,10 @@ References
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.models.schemes import PAIRED, SINGLE
-
-Vector = NDArray[np.float64]
 
 
 def by_class(values: Vector, scheme: str, c: int) -> Vector:
@@ -35,16 +33,14 @@ def votes(values: Vector, c: int) -> Vector:
     return scores
 
 
-def winners(
-    values: Vector, scheme: str, c: int, break_ties: bool = False
-) -> NDArray[np.intp]:
+def winners(values: Vector, scheme: str, c: int, break_ties: bool = False) -> Index:
     """Indices of the classes that the decisions of a scheme, (m, k), choose: (m,)."""
     if scheme in SINGLE:
         return (values[:, 0] >= 0.0).astype(np.intp)
     return largest(by_class(values, scheme, c), scheme, break_ties)
 
 
-def largest(scores: Vector, scheme: str, break_ties: bool) -> NDArray[np.intp]:
+def largest(scores: Vector, scheme: str, break_ties: bool) -> Index:
     """Indices of the classes that the scores of c > 2 classes choose: (m,)."""
     counted = scheme in PAIRED and not break_ties
     scores = np.rint(scores) if counted else scores
@@ -53,7 +49,7 @@ def largest(scores: Vector, scheme: str, break_ties: bool) -> NDArray[np.intp]:
 
 def are_sure(
     values: Vector, errors: Vector, scheme: str, c: int, break_ties: bool = False
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Whether errors of the decisions can change no winner: (m,).
 
     Values that are no numbers, or have no bound, are not sure.
@@ -77,7 +73,7 @@ def are_sure(
     return known & _leads(least, most, strictly=break_ties)
 
 
-def _leads(least: Vector, most: Vector, strictly: bool) -> NDArray[np.bool_]:
+def _leads(least: Vector, most: Vector, strictly: bool) -> Mask:
     """Whether some class has more, at least, than the others have at most: (m,).
 
     Unless it is to be strictly more, as many are enough against later classes.
@@ -102,7 +98,7 @@ def _sides(c: int) -> tuple[Vector, Vector]:
 
 def _walk(
     values: Vector, c: int, errors: Vector
-) -> Iterator[tuple[Vector, Vector, NDArray[np.intp], NDArray[np.intp]]]:
+) -> Iterator[tuple[Vector, Vector, Index, Index]]:
     """The decision of each row's pair, its error, the class dropped and the first left.
 
     c - 1 times, (m,) each.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.models.arrays import UnfitError
 from widemargin.models.model import Model
 from widemargin.models.pipelines import of_pipeline
@@ -13,7 +14,7 @@ from widemargin.models.schemes import ONE_CLASS, REGRESSION, n_classes_allowed
 from widemargin.parameters import Checker
 from widemargin.system.files import Path
 
-Array = NDArray[np.float64]
+Array = Vector
 
 # Types of labels, as JSON has them, by the name of their dtype.
 LABELS: dict[str, type] = {"bool": bool, "str": str, "object": str}

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cython_lapack
 from scipy.linalg.lapack import dpotrs
 
+from widemargin.arrays import Vector
 from widemargin.system import deadline
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 # Order up to which one thread factors: two gain little, and wait for each other where
 # other work has the cores (n = 300: 6 s instead of 1 s in all; n = 1100: 600 ms instead

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index, Vector
 
 Matrix: TypeAlias = "NDArray[Any] | sparse.csr_array"
-Vector = NDArray[np.float64]
 
 # Above this share of nonzeros a BLAS product of the densified block beats scattering
 # the outer products of sparse rows (benchmarks/core/sweeps.py).
@@ -95,7 +95,7 @@ def row_slice(X: Matrix, start: int, stop: int) -> Matrix:
     return rows
 
 
-def columns(X: Matrix, order: NDArray[np.intp]) -> Matrix:
+def columns(X: Matrix, order: Index) -> Matrix:
     """The columns of X in another order, as a copy."""
     if isinstance(X, np.ndarray):
         return np.take(X, order, axis=1)
@@ -302,7 +302,7 @@ def _worth(threads: int, X: Any) -> int:
     return threads if X.size >= SHARED_ENTRIES else 1
 
 
-def nonfinite(block: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+def nonfinite(block: Any) -> tuple[Index, Index, NDArray[Any]]:
     """Rows, columns and values of the NaN and infinite entries of a block."""
     if isinstance(block, SignedBlock):
         return nonfinite(block._X)  # signs and ones are finite
@@ -414,7 +414,7 @@ class SignedBlock:
         """The transpose, of which there is the product with vectors."""
         return _TransposedSignedBlock(self)
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> "SignedBlock":
+    def __getitem__(self, rows: Index) -> "SignedBlock":
         X = self._X
         # Of an array `take` needs 0.4 of the time.
         own = X.take(rows, 0) if isinstance(X, np.ndarray) else X[rows]

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
-
-Vector = NDArray[np.float64]
+from widemargin.arrays import Index64, Vector
 
 # Half the distance from 1 to the next number, in float64 and in float32.
 UNIT, SINGLE = 2.0**-53, 2.0**-24
@@ -182,7 +181,7 @@ class ValueBounds:
 
     @_silent
     def sums_of_groups(
-        self, others: "ValueBounds", W: Vector, sizes: NDArray[np.int64], terms: float
+        self, others: "ValueBounds", W: Vector, sizes: Index64, terms: float
     ) -> Vector:
         """Errors of sums over groups of the others, by columns of W: (groups, c, m)."""
         eps = self._enlarged(float(max(self.h.max(initial=0), others.h.max(initial=0))))

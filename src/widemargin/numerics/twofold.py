@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, UNIT
 
-Vector = NDArray[np.float64]
 # A kernel as the core knows it: its code, gamma, coef0 and degree.
 CoreKernel = tuple[int, float, float, int]
 

@@ -32,16 +32,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics import twofold
 from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 # Rows whose mean is the first guess at the center of a soft ball: it is off by 1/16 of
 # the deviation of the rows.

@@ -25,8 +25,9 @@ import zlib
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Mask, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
 from widemargin.data.rows import Rows
@@ -42,8 +43,6 @@ from widemargin.problems.targets import (
 )
 from widemargin.solution import Certificate
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 INTERCEPTS = ("free", "penalized", "none", "auto")
 
@@ -183,7 +182,7 @@ class Problem:
         self.intercept = intercept
         labels, weights = as_targets(y, C, rows.shape[0], self.needed_labels)
         there = isinstance(labels, RowVector)  # beside the rows
-        self.kept: NDArray[np.bool_] | None = None
+        self.kept: Mask | None = None
         if not (there or np.all(unrepeated(weights) > 0)):
             self.kept = weights > 0
         # There may be very many.

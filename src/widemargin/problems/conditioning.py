@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index64, Vector
 from widemargin.data.doubled import DoubledRows
 from widemargin.data.equal_rows import equal_rows, may_be_equal, places
 from widemargin.data.memory import as_rows
@@ -26,8 +27,6 @@ from widemargin.problems.base import Problem
 from widemargin.problems.nu import most_mass
 from widemargin.problems.scores import Scores
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 # Columns whose mean is this many times their deviation lose digits in X'DX - cc'/s;
 # centering them is exact for a free intercept (measured: 3 digits at 1e2, all at 1e6).
@@ -48,9 +47,9 @@ class _Groups(NamedTuple):
     And these first rows, where they are few.
     """
 
-    first: NDArray[np.int64]
-    group: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    first: Index64
+    group: Index64
+    counts: Index64
     rows: Rows | None
 
 
@@ -82,7 +81,7 @@ class Lift:
     center: Vector | None = None
     unit: float = 1.0
     shift: float = 0.0
-    group: NDArray[np.int64] | None = None
+    group: Index64 | None = None
     whole: Vector | None = None
 
     @property
@@ -204,7 +203,7 @@ class KernelLift(Lift):
         return np.asarray(np.where(self._count[own] == 1, whole, C * (whole / most)))
 
     @functools.cached_property
-    def _count(self) -> NDArray[np.int64]:
+    def _count(self) -> Index64:
         """How many rows each merged one is."""
         own: Any = self.group
         return np.bincount(own)
@@ -218,7 +217,7 @@ class KernelLift(Lift):
         return bool(np.array_equal(first[own], C))
 
     @functools.cached_property
-    def _place(self) -> NDArray[np.int64]:
+    def _place(self) -> Index64:
         """How many rows before each one are equal to it."""
         own: Any = self.group
         return places(own)
@@ -375,7 +374,7 @@ def _grouped(
     return found
 
 
-def _merged(problem: Problem) -> tuple[Problem, NDArray[np.int64] | None]:
+def _merged(problem: Problem) -> tuple[Problem, Index64 | None]:
     """The problem with equal rows merged, and the groups, or as it is if not worth it.
 
     Of a regression both rows of a sample are merged with those of its equals: samples
@@ -397,7 +396,7 @@ def _may_merge(X: Any, alike: NDArray[Any]) -> bool:
     return len(first) <= (1.0 - MERGE_SHARE) * MERGE_SAMPLE
 
 
-def _merged_with_kernel(problem: Any) -> tuple[Any, NDArray[np.int64] | None]:
+def _merged_with_kernel(problem: Any) -> tuple[Any, Index64 | None]:
     """A problem with a kernel, equal rows merged, where memory has room for both."""
     takes = problem.norm is None and not problem.kernel.is_precomputed
     rows = _samples(problem)
@@ -434,7 +433,7 @@ def _alike(problem: Problem, rows: Rows) -> NDArray[Any]:
 
 def _with_groups(
     problem: Problem, rows: Rows, alike: NDArray[Any], share: float, **form: Any
-) -> tuple[Any, NDArray[np.int64] | None]:
+) -> tuple[Any, Index64 | None]:
     """The problem with equal rows merged, if these are at least a share."""
     X, m = rows.in_memory(), rows.shape[0]
     if X is None:

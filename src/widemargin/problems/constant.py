@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.rounding import UNIT, Weights, gamma_n
 from widemargin.problems.intercept import curved_intercept, scored_losses
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 # Share of weights that rounding may make of equal ones.
 EQUAL = 1e-12

@@ -20,8 +20,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.features.maps import SquareFeatures, tiles
@@ -34,9 +34,6 @@ from widemargin.problems.base import Problem
 from widemargin.problems.intercept import best_intercept
 from widemargin.problems.scores import Sums
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Share of the objective by which bounds may contradict each other: far more than what
 # sums in float64 lose, far less than what a kernel that is not psd does.

@@ -19,8 +19,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.losses.pointwise import LOSSES
@@ -29,8 +30,6 @@ from widemargin.numerics.rounding import SLACK, UNIT, gamma_n
 from widemargin.parameters import Checker
 from widemargin.problems.base import FLOOR, KINDS, LEAST_FLOOR, Problem, margins
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 # A margin below this share of the length of the rows counts as none: what rounding
 # leaves of a hull that meets another: a hundred roundings of sums by columns, and the

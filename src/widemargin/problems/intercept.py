@@ -9,14 +9,12 @@ the slope is piecewise linear, and Newton's method ends after finitely many step
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.state import RowState
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.roots import monotone_root
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 # Slopes that are looked at, at most, and how much wider each step of a search is.
 STEPS, WIDER = 12, 3.0

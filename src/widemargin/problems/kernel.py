@@ -15,8 +15,9 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
@@ -31,8 +32,6 @@ from widemargin.problems.intercept import best_intercept
 from widemargin.problems.scores import PARTS, Scores, Sums
 from widemargin.solution import Certificate, Step
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
 
 # All rows get exact scores where that takes no more multiplications than these: 5 ms.
 ALL_ROWS = 1e8
@@ -313,7 +312,7 @@ class KernelProblem(Problem):
         J = np.flatnonzero(c)
         return Sums(*self.columns.bounded(np.arange(len(c)), J, c[J]))
 
-    def _twofold(self, c: Vector, rows: NDArray[np.intp] | None = None) -> "Sums":
+    def _twofold(self, c: Vector, rows: Index | None = None) -> "Sums":
         """K c in twice the precision: for some rows, or for all."""
         J, rows = np.flatnonzero(c), np.arange(len(c)) if rows is None else rows
         return Sums(*self.columns.twofold(rows, J, c[J]))
@@ -489,7 +488,7 @@ class KernelProblem(Problem):
         weights = np.broadcast_to(self.weights, len(f))
         return ConstantRows(self.signs, weights, self.margins - self.signs * f)
 
-    def _matters(self, c: Vector, f: "Sums", b: float) -> NDArray[np.bool_]:
+    def _matters(self, c: Vector, f: "Sums", b: float) -> Mask:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps."""
         safe = self.signs * (f.values + b) >= self.margins + f.errors  # false for NaN
         return np.asarray((c != 0) | ~safe)
@@ -505,7 +504,7 @@ class KernelProblem(Problem):
         near = self.signs * (scores.values + b) < self.margins + NEAR * self.unit
         self._refresh(scores, near | (scores.c != 0))
 
-    def _refresh(self, scores: "Scores", rows: NDArray[np.bool_]) -> None:
+    def _refresh(self, scores: "Scores", rows: Mask) -> None:
         """Exact scores for these rows, or for all where that takes little."""
         count = max(1, int(np.count_nonzero(scores.c)))  # 0 times infinity is none
         work = float(len(scores.c)) * count * self.columns.cost

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.data.blocks import Depth
 from widemargin.data.state import RowState, finite
 from widemargin.losses.pointwise import PointwiseLoss
@@ -27,8 +28,6 @@ from widemargin.problems.intercept import (
 )
 from widemargin.solution import Certificate
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 # Dual variables are cleared where the slack is this many times their share of C: less
 # may cost the gap; rows that the last steps still move are within some of them.

@@ -26,15 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index64, Mask, Vector
 from widemargin.kernels.grouped import Grouped
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, TINY, gamma_n
 from widemargin.problems.base import FLOOR
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # How the core knows intercepts.
 INTERCEPTS = {"none": 0, "free": 1, "penalized": 2}
@@ -84,48 +82,48 @@ class ManyProblems:
     """
 
     samples: Grouped
-    groups: Index
-    group_ends: Index
-    ends: Index
+    groups: Index64
+    group_ends: Index64
+    ends: Index64
     y: Vector
     C: Vector
     loss: PointwiseLoss
     intercept: str
-    after: Index
+    after: Index64
     q: Vector | float = 1.0
     mass: Vector | None = None
     begin_at: Vector | None = None
     X: Any = None
-    known_rows: Index | None = None
+    known_rows: Index64 | None = None
     enough: float = 0.0
 
     @functools.cached_property
-    def starts(self) -> Index:
+    def starts(self) -> Index64:
         """Where the places of each problem begin."""
         starts = np.zeros(len(self.ends), np.int64)
         starts[1:] = self.ends[:-1]
         return starts
 
     @functools.cached_property
-    def sizes(self) -> Index:
+    def sizes(self) -> Index64:
         """How many places each problem has."""
         return self.ends - self.starts
 
     @functools.cached_property
-    def n_samples(self) -> Index:
+    def n_samples(self) -> Index64:
         """How many rows of the data each problem has: a regression has them twice."""
         first = self.groups[: self.group_ends[0]].tolist()
         return np.asarray(self.sizes * len(set(first)) // len(first))
 
     @functools.cached_property
-    def rows(self) -> Index:
+    def rows(self) -> Index64:
         """The row at each place."""
         if self.known_rows is not None:
             return self.known_rows
         return self.samples.rows_of(self.groups)
 
     @functools.cached_property
-    def _runs(self) -> Index | None:
+    def _runs(self) -> Index64 | None:
         """Where runs of problems end that have the same groups; None: all differ."""
         if (self.after < 0).all():  # no path: pairs of classes, or one problem
             return None
@@ -136,12 +134,12 @@ class ManyProblems:
         return np.append(changes.nonzero()[0] + 1, len(self.ends))
 
     @property
-    def _groups(self) -> Index:
+    def _groups(self) -> Index64:
         """The groups of each problem, where all have as many: (t, groups)."""
         return self.groups.reshape(len(self.ends), -1)
 
     @functools.cached_property
-    def order(self) -> Index:
+    def order(self) -> Index64:
         """The places by problems, those of each in the order of the data: (places,).
 
         Where rows are there twice, one copy of all comes after the other.
@@ -154,7 +152,7 @@ class ManyProblems:
         copy = np.arange(copies.sum()).repeat(self.n_samples.repeat(copies))
         return (copy * m + self.rows).argsort(kind="stable")  # merges sorted runs
 
-    def count(self, chosen: NDArray[np.bool_]) -> Index:
+    def count(self, chosen: Mask) -> Index64:
         """How many places of each problem are chosen: (t,)."""
         return np.asarray(np.add.reduceat(chosen, self.starts, dtype=np.int64))
 
@@ -230,7 +228,7 @@ class ManyProblems:
         return c
 
     @property
-    def sums_given(self) -> list[tuple[Index, float]]:
+    def sums_given(self) -> list[tuple[Index64, float]]:
         """The places whose alpha has a sum that is given, and this sum."""
         if self.mass is None:
             return []
@@ -249,7 +247,7 @@ class ManyProblems:
         found: tuple[Vector, Vector, Vector],
         threads: int,
         weights: Vector,
-        sums: Index,
+        sums: Index64,
         coefficients: Vector,
         counts: Sequence[NDArray[np.int16]] = (),
     ) -> None:
@@ -405,7 +403,7 @@ class ManyProblems:
         return few and isinstance(self.X, np.ndarray)
 
     @functools.cached_property
-    def _of_groups(self) -> list[tuple[Any, Index, Index]]:
+    def _of_groups(self) -> list[tuple[Any, Index64, Index64]]:
         """Of each group its rows, the k problems with it, its places: (k, rows)."""
         count, all_rows = self.samples.count, self.X[self.samples.order]
         of = np.repeat(np.arange(len(self.ends)), np.diff(self.group_ends, prepend=0))

@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.numerics.rounding import SLACK, TINY, gamma_n
 from widemargin.problems.base import FLOOR, LEAST_FLOOR
 from widemargin.problems.many import INTERCEPTS
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,7 @@ class ManyLinearProblems:
         return self.C if self.q is None else np.concatenate([self.C, self.C], axis=1)
 
     @functools.cached_property
-    def _rows(self) -> NDArray[np.int64]:
+    def _rows(self) -> Index64:
         """The row of each label."""
         m = self.C.shape[1]
         return np.tile(np.arange(m), self._places_y.size // m)

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Mask, Vector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
 from widemargin.kernels.kernel import Kernel
@@ -32,8 +33,6 @@ from widemargin.problems.base import FLOOR, KINDS, LEAST_FLOOR
 from widemargin.problems.kernel import BALANCED, NEAR, KernelProblem
 from widemargin.problems.scores import Scores, Sums
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 # The size of scores, as a share of what they are at most. (1e-3: 0.6 to 1.1 of the
 # time, 0.1: 1 to 1.2, benchmarks/core/untuned.py.)
@@ -105,14 +104,14 @@ class MassProblem(KernelProblem):
             check.refuse("mass", f"at most {most:g}, for these C and labels", mass)
 
     @property
-    def _parts(self) -> list[tuple[NDArray[np.bool_], float]]:
+    def _parts(self) -> list[tuple[Mask, float]]:
         """The rows whose sum is given, as masks, and which share of N it is."""
         y = self.signs
         if self.intercept == "none":
             return [(y > 0, 1.0)]
         return [(y > 0, 0.5), (y < 0, 0.5)]
 
-    def sums_given(self) -> Iterator[tuple[NDArray[np.bool_], float]]:
+    def sums_given(self) -> Iterator[tuple[Mask, float]]:
         """The rows whose alpha has a sum that is given, as masks, and this sum."""
         for own, share in self._parts:
             yield own, share * self.mass
@@ -232,7 +231,7 @@ class MassProblem(KernelProblem):
                 alpha[own] = some + room * min(1.0, (total - there) / room.sum())
         setattr(state, name, alpha)
 
-    def _matters(self, c: Vector, f: Sums, b: float) -> NDArray[np.bool_]:
+    def _matters(self, c: Vector, f: Sums, b: float) -> Mask:
         """Rows with alpha > 0, or with a loss that is more than 0 perhaps.
 
         Losses do not matter where the upper bound is that of no function.

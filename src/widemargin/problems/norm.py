@@ -13,8 +13,9 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState, finite
 from widemargin.kernels.kernel import Kernel
@@ -24,8 +25,6 @@ from widemargin.parameters import Checker
 from widemargin.problems.base import KINDS
 from widemargin.problems.kernel import BALANCED, KernelProblem
 from widemargin.problems.scores import Sums
-
-Vector = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 

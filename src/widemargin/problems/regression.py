@@ -12,8 +12,9 @@ f is sum_i c_i x_i, so that c are what LIBSVM and scikit-learn call ``dual_coef_
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.doubled import DoubledRows
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
@@ -21,8 +22,6 @@ from widemargin.data.rows import Rows
 from widemargin.data.state import finite
 from widemargin.numerics.rounding import UNIT
 from widemargin.problems.base import Problem
-
-Vector = NDArray[np.float64]
 
 
 def regression_problem(

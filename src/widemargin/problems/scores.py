@@ -4,8 +4,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Index64, Mask, Vector
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import padded
 from widemargin.numerics import twofold
@@ -18,8 +18,6 @@ from widemargin.numerics.rounding import (
     gamma_n,
 )
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
 
 # Parts in which exact scores are made where the time may end first: those that are done
 # stay. (Each packs the rows with c != 0 again: 10 ms of 90 ms, 40,000 rows.)
@@ -57,7 +55,7 @@ class Sums(NamedTuple):
         error += abs(rest)
         return square, error + float((np.abs(c) * self.errors).sum()) * SLACK
 
-    def replaced(self, rows: NDArray[np.intp], others: "Sums") -> "Sums":
+    def replaced(self, rows: Index, others: "Sums") -> "Sums":
         """These sums, with other values for some rows."""
         low = np.zeros(len(self.values)) + self.low
         found = Sums(self.values.copy(), self.errors.copy(), low)
@@ -76,7 +74,7 @@ class Then(NamedTuple):
 
     c: Vector
     errors: Vector
-    is_exact: NDArray[np.bool_]
+    is_exact: Mask
 
 
 class Scores:
@@ -98,7 +96,7 @@ class Scores:
         m = columns.shape[0]
         self.version, self.refreshes, self.error = 0, 0, 0.0
         self.c = np.zeros(m)
-        self.current: NDArray[np.bool_] | None = None
+        self.current: Mask | None = None
         # Since then: columns added, sum |change| s_j, what c lost by rounding; and what
         # rounding of kept rows may have done at most, and its square by chance.
         self._added, self._moved, self._lost = 0, 0.0, 0.0
@@ -111,9 +109,9 @@ class Scores:
         self.values = self._all[:m]
         # What is kept current: sums, and their rows if they are not all.
         self._sums = self._all
-        self._rows: NDArray[np.intp] | None = None
+        self._rows: Index | None = None
         # Rows that are not, one after the other, each with c as it was then.
-        self._left_out: list[tuple[NDArray[np.intp], Vector]] = []
+        self._left_out: list[tuple[Index, Vector]] = []
         J = np.flatnonzero(c)
         if J.size:
             self.add(J, c[J])
@@ -135,9 +133,9 @@ class Scores:
 
     def add(
         self,
-        J: NDArray[np.intp],
+        J: Index,
         change: Vector,
-        again: NDArray[np.bool_] | None = None,
+        again: Mask | None = None,
     ) -> None:
         """Add a change to c[J]; where that is interrupted, all is as it was.
 
@@ -158,7 +156,7 @@ class Scores:
             self.values[self._rows] = self._sums[: len(self._rows)]
 
     @property
-    def is_exact(self) -> NDArray[np.bool_]:
+    def is_exact(self) -> Mask:
         """The rows whose scores were computed for c in float64."""
         return np.asarray(self._then.is_exact & (self._added == 0))
 
@@ -174,7 +172,7 @@ class Scores:
             self._begin(self.sums().errors)
         self._unit = unit
 
-    def _note(self, J: NDArray[np.intp], change: Vector, read: Vector) -> None:
+    def _note(self, J: Index, change: Vector, read: Vector) -> None:
         """Remember what rounds as a change to c[J] is added, of kept rows ``read``."""
         # Of a callable they grow with its values.
         bounds = self._bounds = self._columns.value_bounds
@@ -214,7 +212,7 @@ class Scores:
         self._added, self._moved, self._lost = 0, 0.0, 0.0
         self._off = self._variance = 0.0
 
-    def focus(self, rows: NDArray[np.bool_]) -> None:
+    def focus(self, rows: Mask) -> None:
         """From now on keep only these rows' scores current; c is zero elsewhere.
 
         Of the rows that are current: others stay left out, as they were then.
@@ -257,7 +255,7 @@ class Scores:
         self.version += 1
 
     def of_equals(
-        self, columns: Columns, group: NDArray[np.int64], c: Vector, off: Vector
+        self, columns: Columns, group: Index64, c: Vector, off: Vector
     ) -> "Scores":
         """The scores of rows that are equal to these, by the groups that they are in.
 
@@ -290,7 +288,7 @@ class Scores:
         self._begin(np.full(len(c), np.inf))
         self.version += 1
 
-    def refresh(self, rows: NDArray[np.intp]) -> float:
+    def refresh(self, rows: Index) -> float:
         """Compute some scores in float64; the largest error that they had.
 
         Under a deadline in parts, which stay where it ends the work.
@@ -307,7 +305,7 @@ class Scores:
             largest = max(largest, float(errors.max(initial=0.0)))
         return largest
 
-    def _parts(self, rows: NDArray[np.intp], J: NDArray[np.intp]) -> Any:
+    def _parts(self, rows: Index, J: Index) -> Any:
         """Rows in parts, those of a sample beside each other.
 
         First where c is not zero: both bounds of the optimum need them.

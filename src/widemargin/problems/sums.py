@@ -9,14 +9,12 @@ class of a nu machine.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics.roots import monotone_root
 from widemargin.numerics.rounding import SLACK
-
-Vector = NDArray[np.float64]
 
 
 def filled(C: Vector, total: float, loss: PointwiseLoss) -> Vector:

@@ -4,13 +4,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState, finite
 from widemargin.losses.pointwise import PointwiseLoss
-
-Vector = NDArray[np.float64]
 
 
 def unrepeated(C: Vector) -> Vector:

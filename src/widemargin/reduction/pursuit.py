@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from widemargin.arrays import Index, Vector
 from widemargin.kernels.matrix import Columns
 from widemargin.system import deadline
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Rows that are chosen together, and the best rows that they are chosen from. At 500
 # rows of a9a, ijcnn1 and mnist 64 of 256 at a time left up to a fifth more of

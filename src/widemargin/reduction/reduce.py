@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from widemargin.arrays import Index, Vector
 from widemargin.parameters import Checker
 from widemargin.problems.kernel import KernelProblem
 from widemargin.problems.scores import Scores
@@ -41,9 +41,6 @@ from widemargin.solution import Certificate, Solution, Status
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.deadline import OutOfTime, until
 from widemargin.system.memory import free_bytes
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Rows that are candidates. At a budget of 500 all rows of ijcnn1 and mnist gave
 # objectives within 1.5 % of these, in 3 and 8 times the time; 2048 gave them 8 and 25 %

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.kernels.matrix import Columns
 from widemargin.numerics.rounding import SLACK, gamma_n, repair_error
 from widemargin.problems.base import Problem
@@ -27,10 +28,6 @@ from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.linear.active_set import ActiveSet
 from widemargin.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from widemargin.system.deadline import Deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Rows whose margin is below 1 + BESIDE are given to the solver, of k kernel functions
 # at least rows below 1 + FIRST / k: few are cheap, and more of them change more (0.75
@@ -288,7 +285,7 @@ class Features:
         return np.where(lost * found < 0.5, 2.0 * found, np.inf)
 
 
-def independent(columns: Columns, J: Index) -> NDArray[np.bool_]:
+def independent(columns: Columns, J: Index) -> Mask:
     """Which of J, in their order, have something new beside rows before them: (k,).
 
     In float64: what float32 took for new may be rounding.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.features.scaling import ROUNDING, uneven
@@ -23,7 +24,6 @@ from widemargin.report.run import (
     Counts,
     Labels,
     Run,
-    Vector,
     check_estimator,
     run_of,
     time_of,

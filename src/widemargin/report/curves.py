@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.state import RowState
 
-Vector = NDArray[np.float64]
 _CHUNK = 1 << 20  # rows that are worked on together: 8 MB of float64
 
 

@@ -16,9 +16,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from widemargin.arrays import Vector
 
 WIDTH = 4.5  # inches, with letters of 10 points
 # One color, one meaning: rust and blue are the first and the second class, green and

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
+
 # From this share above the optimum on, objectives are told by factors, and a budget is
 # called too small: "130 % above" is read more slowly than "2.3 times".
 COSTLY = 1.0
@@ -110,7 +112,7 @@ def table(
     return _box(name, f"<table><tr>{'</tr><tr>'.join(lines)}</tr></table>")
 
 
-def matrix(counts: NDArray[np.intp], rows: list[str], columns: list[str]) -> str:
+def matrix(counts: Index, rows: list[str], columns: list[str]) -> str:
     """A confusion matrix (r, c), each cell as dark as its share of the row."""
     top = f'<td></td><th scope="colgroup" colspan="{len(columns)}">predicted</th>'
     # The root lets an error of 1 % be seen beside the 99 % that are right.
@@ -119,7 +121,7 @@ def matrix(counts: NDArray[np.intp], rows: list[str], columns: list[str]) -> str
     return _grid("Confusion matrix", (counts, shades, right), (rows, columns), top)
 
 
-def heat(name: str, counts: NDArray[np.intp], names: list[str]) -> str:
+def heat(name: str, counts: Index, names: list[str]) -> str:
     """Counts by two classes (c, c), each cell as dark as its share of the largest."""
     shades = np.sqrt(counts / max(1, counts.max()))
     return _grid(name, (counts, shades, np.zeros_like(counts, bool)), (names, names))

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
 from widemargin.report import html
 from widemargin.report.run import column_names, sample
 from widemargin.solution import Solution
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

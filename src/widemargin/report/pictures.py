@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.models.model import Model
@@ -28,7 +29,6 @@ from widemargin.report.drawing import (
 )
 from widemargin.report.html import percent, rounded, short
 
-Vector = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]
 
 GRID = 160  # points along an axis of the plane
@@ -192,9 +192,7 @@ def _bars(
         drawing.label(axes, "right side →", (0, 1), top, (4, 3))
 
 
-def heat(
-    counts: NDArray[np.intp], rows: Sequence[str], columns: Sequence[str]
-) -> Picture:
+def heat(counts: Index, rows: Sequence[str], columns: Sequence[str]) -> Picture:
     """A confusion matrix of many classes as a map."""
     figure, (axes,) = drawing.figure(4.4)
     shares = np.sqrt(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))

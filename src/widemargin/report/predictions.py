@@ -4,13 +4,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.report import drawing
 from widemargin.report.drawing import DARK, ENDS, MARKERS, PLAIN, Picture
 from widemargin.report.html import percent
-
-Vector = NDArray[np.float64]
 
 
 def against_truth(truth: Vector, found: Vector, epsilon: float, data: str) -> Picture:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from widemargin.arrays import Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import finite
@@ -14,8 +15,6 @@ from widemargin.models.model import Model
 from widemargin.report import html
 from widemargin.report.run import column_names, sample
 from widemargin.solution import Solution
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

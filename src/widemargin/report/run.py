@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -17,9 +18,8 @@ from widemargin.report import html, weights
 from widemargin.report.curves import Curves, curves_of
 from widemargin.solution import Solution
 
-Vector = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]]
-Counts = NDArray[np.intp]
+Counts = Index
 
 # Rows that are worked on together; rows of which the margins are drawn, where the data
 # are not in memory.
@@ -47,7 +47,7 @@ class Run:
     names: list[str]
     rows: Rows
     labels: Labels
-    drawn: NDArray[np.intp] | None
+    drawn: Index | None
     scores: Vector
     training: Counts
     test: Counts | None
@@ -150,7 +150,7 @@ def time_of(estimator: Any) -> str:
     )
 
 
-def sample(rows: Rows) -> NDArray[np.intp] | None:
+def sample(rows: Rows) -> Index | None:
     """The rows whose margins are drawn, in order: all rows that are in memory."""
     m = rows.shape[0]
     if rows.is_in_memory or m <= SAMPLE:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.report import drawing
 from widemargin.report.curves import Curves
 from widemargin.report.html import percent, short
@@ -62,7 +62,7 @@ def _precision(curves: Curves, names: Sequence[str], data: str) -> drawing.Pictu
     )
 
 
-def _here(curves: Curves, shares: NDArray[np.float64]) -> float:
+def _here(curves: Curves, shares: Vector) -> float:
     """A share at the threshold of the model; 0 where no score is above it."""
     return float(shares[curves.place]) if curves.place >= 0 else 0.0
 

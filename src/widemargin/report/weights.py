@@ -5,7 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from widemargin.models.model import Model, Vector
+from widemargin.arrays import Vector
+from widemargin.models.model import (
+    Model,
+)
 from widemargin.report import html
 
 # Lines and columns of the table of a report.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Mask
 from widemargin.data.distributed.sums import Raised
 from widemargin.data.kept import Kept, KeptThere, exchanged
 from widemargin.data.matrix import as_matrix
@@ -96,11 +97,11 @@ class Choice:
     flags: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, rows: int, chosen: NDArray[np.bool_]) -> "Choice":
+    def of(cls, rows: int, chosen: Mask) -> "Choice":
         """The rows where a vector says so."""
         return cls(rows, np.packbits(chosen))
 
-    def mask(self, m: int) -> NDArray[np.bool_]:
+    def mask(self, m: int) -> Mask:
         """Whether each row is chosen: (m,)."""
         return np.unpackbits(self.flags, count=m).view(np.bool_)
 
@@ -370,12 +371,12 @@ class Lane:
             index = self._vectors[places].astype(np.intp) - self._starts[rows]
             self._vectors[target][index] = self._vectors[source]
 
-    def take(self, rows: int, index: NDArray[np.intp]) -> Any:
+    def take(self, rows: int, index: Index) -> Any:
         """The rows of a sorted index that are its own, in a list."""
         own = self._own(rows, index)
         return [self._rows[rows].take(own)] if own.size else None
 
-    def _own(self, rows: int, index: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _own(self, rows: int, index: Index) -> Index:
         """Its own rows of a sorted index, as it counts them."""
         if (base := self._rows.get(rows)) is None:
             return index[:0]
@@ -383,7 +384,7 @@ class Lane:
         low, high = np.searchsorted(index, [start, start + base.shape[0]])
         return index[low:high] - start
 
-    def pick(self, rows: int, number: int, index: NDArray[np.intp]) -> Any:
+    def pick(self, rows: int, number: int, index: Index) -> Any:
         """The entries of a vector at a sorted index, in a list."""
         own = self._own(rows, index)
         return [self._vectors[number][own]] if own.size else None
@@ -393,9 +394,7 @@ class Lane:
         return RowState(vectors, base._blocks)
 
 
-def _chosen(
-    part: RowState, choose: Callable[..., Any], *broadcast: Any
-) -> list[NDArray[np.bool_]]:
+def _chosen(part: RowState, choose: Callable[..., Any], *broadcast: Any) -> list[Mask]:
     return [np.asarray(choose(part, *broadcast), bool)]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Mask
 from widemargin.data.distributed.lane import Lane
 from widemargin.data.distributed.loading import Facts
 from widemargin.data.matrix import as_matrix
@@ -15,7 +16,7 @@ from widemargin.data.memory import MemoryRows
 from widemargin.numerics import linalg
 
 # Vectors beside the rows, which rows to keep (None: all), and what is found out.
-Prepared = tuple[dict[str, NDArray[Any]], NDArray[np.bool_] | None, Any]
+Prepared = tuple[dict[str, NDArray[Any]], Mask | None, Any]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.distributed.crew import Crew
 from widemargin.data.distributed.lane import Entry, dumped
 from widemargin.data.distributed.loading import Facts, Reader
@@ -382,7 +383,7 @@ class DaskState(RowState):
         found.flags.writeable = False
         return found
 
-    def pick(self, name: str, index: NDArray[np.intp]) -> NDArray[Any]:
+    def pick(self, name: str, index: Index) -> NDArray[Any]:
         """Some entries of a vector, at the client."""
         order = np.argsort(index, kind="stable")
         handle = self.handle(name)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.outofcore.source import Source, pread
 from widemargin.data.outofcore.stored import StoredRows
 from widemargin.data.rows import Rows
@@ -74,7 +75,7 @@ class _Copied(Source):
         pread(self._file, start * self._row, out, "rows")
         return out
 
-    def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
+    def take(self, index: Index) -> NDArray[Any]:
         """Rows: see `Source.take`."""
         out = np.empty((index.size, self.shape[1]), self.dtype)
         for i in np.argsort(index).tolist():

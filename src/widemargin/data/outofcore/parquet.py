@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.outofcore.source import Source
 from widemargin.numerics import linalg
 from widemargin.system import files
@@ -169,7 +170,7 @@ class ParquetSource(Source):
             group.file.check()
         return block.matrix()
 
-    def take(self, index: NDArray[np.intp]) -> linalg.Matrix:
+    def take(self, index: Index) -> linalg.Matrix:
         """Rows ``index``: see `Source.take`. Each row group is decoded at most once."""
         self._cursors.close()  # their memory is for this read
         block = self._block(len(index))

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index
 from widemargin.data.outofcore.parquet_files import Part
 from widemargin.data.outofcore.parquet_schema import is_text
 from widemargin.numerics import linalg
@@ -20,7 +21,7 @@ _CSR_TYPES = _DENSE_TYPES[2:]
 _INT32_MAX = 2**31 - 1
 
 # Rows of a block: consecutive ones as a slice, others by number.
-Place = slice | NDArray[np.intp]
+Place = slice | Index
 
 
 class Column:
@@ -42,7 +43,7 @@ class Column:
         self.name, self.entry, self.dtype, self.most = name, entry, dtype, most
         self.first, self.names = 0, [name]
         self._categories: Any = None
-        self._known: tuple[Any, NDArray[np.intp]] | None = None
+        self._known: tuple[Any, Index] | None = None
 
     def add_categories(self, part: Part) -> None:
         """Add the values of some rows to the categories."""
@@ -73,7 +74,7 @@ class Column:
             self.names = [f"{self.name}={x}" for x in self._categories.to_pylist()]
         return first + len(self.names)
 
-    def features(self, part: Part) -> NDArray[np.intp]:
+    def features(self, part: Part) -> Index:
         """The feature that each row has, of a column of categories: (k,)."""
         array = part.column(self.name)
         if not _is_dictionary(array):
@@ -84,13 +85,13 @@ class Column:
             self._known = known  # both at once: other threads read them
         return _lookup(part, known[1], array.indices)
 
-    def _find(self, part: Part, values: Any) -> NDArray[np.intp]:
+    def _find(self, part: Part, values: Any) -> Index:
         with part.file.reading():
             values = values.cast(self._categories.type)
             found = pc.index_in(values, value_set=self._categories)
         if found.null_count:
             raise part.file.damage(f"a category new to column '{self.name}'")
-        features: NDArray[np.intp] = np.add(found.to_numpy(), self.first, dtype=np.intp)
+        features: Index = np.add(found.to_numpy(), self.first, dtype=np.intp)
         return features
 
 
@@ -103,7 +104,7 @@ def numbers(part: Part, name: str) -> NDArray[Any]:
         return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
-def codes_of(part: Part, name: str, values: dict[Any, int]) -> NDArray[np.intp]:
+def codes_of(part: Part, name: str, values: dict[Any, int]) -> Index:
     """Codes (k,) of the elements of a column; adds new ones to ``values``."""
     array = part.column(name)
     with part.file.reading():
@@ -118,11 +119,11 @@ def _is_dictionary(array: Any) -> bool:
     return bool(pa.types.is_dictionary(array.type))
 
 
-def _lookup(part: Part, values: NDArray[np.intp], indices: Any) -> NDArray[np.intp]:
+def _lookup(part: Part, values: Index, indices: Any) -> Index:
     """The elements of ``values`` at the indices that a file holds."""
     at: NDArray[Any] = indices.to_numpy()
     try:  # pyarrow does not check them; as unsigned numbers negative ones are large
-        found: NDArray[np.intp] = values[at.view(f"u{at.itemsize}")]
+        found: Index = values[at.view(f"u{at.itemsize}")]
     except IndexError:
         raise part.file.damage("a category outside of its dictionary") from None
     return found
@@ -181,9 +182,7 @@ class Block(ABC):
     ) -> None: ...
 
     @abstractmethod
-    def _put_features(
-        self, column: Column, place: Place, features: NDArray[np.intp]
-    ) -> None: ...
+    def _put_features(self, column: Column, place: Place, features: Index) -> None: ...
 
 
 class DenseBlock(Block):
@@ -205,9 +204,7 @@ class DenseBlock(Block):
     def _put_numbers(self, column: Column, place: Place, values: NDArray[Any]) -> None:
         self._X[place, column.first] = values
 
-    def _put_features(
-        self, column: Column, place: Place, features: NDArray[np.intp]
-    ) -> None:
+    def _put_features(self, column: Column, place: Place, features: Index) -> None:
         self._X[self._rows[place], features] = 1
 
 
@@ -242,9 +239,7 @@ class CsrBlock(Block):
     def _put_numbers(self, column: Column, place: Place, values: NDArray[Any]) -> None:
         self._data[place, column.entry] = values
 
-    def _put_features(
-        self, column: Column, place: Place, features: NDArray[np.intp]
-    ) -> None:
+    def _put_features(self, column: Column, place: Place, features: Index) -> None:
         self._indices[place, column.entry] = features
 
 

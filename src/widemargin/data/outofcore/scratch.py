@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.state import RowState
 from widemargin.system.files import room_for
 
@@ -55,7 +56,7 @@ class FileVector:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, index: slice | NDArray[np.intp]) -> NDArray[Any]:
+    def __getitem__(self, index: slice | Index) -> NDArray[Any]:
         """A view for a slice of step 1, else a copy."""
         if not isinstance(index, slice):
             return self.whole()[index]

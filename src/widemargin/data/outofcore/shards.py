@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.data.outofcore.source import FileStamp, Source, no_data_folder, read_at
 from widemargin.system.files import ending, open_bytes
 
@@ -52,7 +53,7 @@ class _Shard:
         if own is not out:
             out[...] = own
 
-    def take(self, index: NDArray[np.intp], out: NDArray[Any]) -> None:
+    def take(self, index: Index, out: NDArray[Any]) -> None:
         """Fill ``out``, contiguous, with the rows ``index``, which increase.
 
         Where they lie near each other all rows between are read.
@@ -169,7 +170,7 @@ class _Stack:
                 shard.read(low - begin, out[low - start : high - start])
         return out
 
-    def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
+    def take(self, index: Index) -> NDArray[Any]:
         """Rows ``index``, which do not decrease."""
         out = np.empty((index.size, *self.row), self.dtype)
         ends = np.searchsorted(index, self.borders)
@@ -252,7 +253,7 @@ class ShardSource(Source):
             return rows
         return np.ascontiguousarray(rows[:, self._features])
 
-    def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
+    def take(self, index: Index) -> NDArray[Any]:
         """Rows: see `Source.take`."""
         order = np.argsort(index, kind="stable")
         taken = self._rows.take(index[order])

@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Index64
 from widemargin.numerics import linalg
 
 
@@ -47,7 +48,7 @@ class Source(ABC):
     overhead: int = 0
     reader_bytes: int = 0
     readers: int | None = None
-    borders: NDArray[np.int64]
+    borders: Index64
     names: list[str] | None = None
     first_index: int = 0
 
@@ -60,7 +61,7 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def take(self, index: NDArray[np.intp]) -> linalg.Matrix:
+    def take(self, index: Index) -> linalg.Matrix:
         """Rows ``index``, in any order, also repeated: (k, n)."""
 
     def keep(self, readers: int) -> None:  # noqa: B027  (most keep nothing)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from widemargin.arrays import Index, Index64
 from widemargin.data.outofcore.source import Source, pread
 from widemargin.data.svmlight.read import ReadOptions, hinting, stream_rows
 from widemargin.data.svmlight.text import opened
@@ -117,7 +118,7 @@ class TextSource(Source):
         data, indices = self._data.read(first, last), self._indices.read(first, last)
         return self._matrix(data, indices, indptr - first)
 
-    def take(self, index: NDArray[np.intp]) -> sparse.csr_array:
+    def take(self, index: Index) -> sparse.csr_array:
         """Rows: see `Source.take`."""
         order = np.argsort(index, kind="stable")
         ends = [self._indptr.read(i, i + 2) for i in index[order].tolist()]
@@ -133,7 +134,7 @@ class TextSource(Source):
         return sparse.csr_array(taken[np.argsort(order)])
 
     def _matrix(
-        self, data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[np.int64]
+        self, data: NDArray[Any], indices: NDArray[Any], indptr: Index64
     ) -> sparse.csr_array:
         """A CSR array of these arrays, set field by field: nothing is looked at."""
         if self._shift:

@@ -4,9 +4,10 @@ import os
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import csr_array
 
+from widemargin.arrays import Index64, Vector
 from widemargin.data.svmlight.read import INT64_MAX, Contents, ReadOptions, load
 from widemargin.data.svmlight.text import opener
 from widemargin.data.svmlight.write import (
@@ -28,7 +29,7 @@ def load_svmlight(  # numpydoc ignore=GL08
     dtype: DTypeLike = ...,
     return_qid: Literal[False] = ...,
     n_jobs: int | None = ...,
-) -> tuple[csr_array, NDArray[np.float64]]: ...
+) -> tuple[csr_array, Vector]: ...
 
 
 @overload
@@ -40,7 +41,7 @@ def load_svmlight(  # numpydoc ignore=GL08
     dtype: DTypeLike = ...,
     return_qid: Literal[True],
     n_jobs: int | None = ...,
-) -> tuple[csr_array, NDArray[np.float64], NDArray[np.int64]]: ...
+) -> tuple[csr_array, Vector, Index64]: ...
 
 
 def load_svmlight(

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 from widemargin.data.svmlight import text as svmlight_text
 from widemargin.data.svmlight.text import Slice, in_order
 
@@ -90,8 +91,8 @@ class _Rows:
     data: NDArray[Any]
     indices: NDArray[Any]
     indptr: NDArray[Any]
-    targets: NDArray[np.float64]
-    qid: NDArray[np.int64] | None
+    targets: Vector
+    qid: Index64 | None
 
     def part(self, row: int, entry: int, counts: _Counts) -> "_Rows":
         """Views of counts.rows rows from `row` and `entry` on."""
@@ -119,8 +120,8 @@ class Contents(NamedTuple):
     """What is in a file; `zero_based` says how its columns are counted."""
 
     X: csr_array
-    y: NDArray[np.float64]
-    qid: NDArray[np.int64] | None
+    y: Vector
+    qid: Index64 | None
     zero_based: bool
 
 

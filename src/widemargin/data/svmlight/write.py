@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 
 # At 50 MB/s, the slowest of what was measured, a buffer takes 0.02 s.
 WRITE_BYTES = 1 << 20
@@ -30,8 +31,8 @@ class CsrParts(NamedTuple):
     data: NDArray[Any]
     indices: NDArray[Any]
     indptr: NDArray[Any]  # may start above 0
-    targets: NDArray[np.float64]
-    qid: NDArray[np.int64] | None
+    targets: Vector
+    qid: Index64 | None
 
 
 def check_matrix(X: Any) -> Any:
@@ -51,7 +52,7 @@ def _check_dtype(dtype: np.dtype[Any], parameter: str) -> None:
         raise misfit(parameter, "hold real numbers of at most 64 bits", dtype)
 
 
-def finite_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+def finite_targets(y: ArrayLike, n_rows: int) -> Vector:
     """Targets as finite float64 numbers: (n_rows,)."""
     targets = np.asarray(y)
     if targets.shape != (n_rows,):
@@ -63,7 +64,7 @@ def finite_targets(y: ArrayLike, n_rows: int) -> NDArray[np.float64]:
     return real
 
 
-def check_qid(qid: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+def check_qid(qid: ArrayLike, n_rows: int) -> Index64:
     """Query ids as int64 numbers: (n_rows,)."""
     queries = np.asarray(qid)
     if queries.shape != (n_rows,) or not np.can_cast(queries.dtype, np.int64):
@@ -85,9 +86,7 @@ def _as_real(values: NDArray[Any], parameter: str) -> NDArray[Any]:
     return real
 
 
-def parts(
-    matrix: Any, targets: NDArray[np.float64], qid: NDArray[np.int64] | None
-) -> Iterator[CsrParts]:
+def parts(matrix: Any, targets: Vector, qid: Index64 | None) -> Iterator[CsrParts]:
     """The rows in parts of about _PART_ENTRIES entries."""
     n_rows, dense = targets.size, isinstance(matrix, np.ndarray)
     size = matrix.size if dense else matrix.nnz

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Mask
 from widemargin.problems.base import Problem
 from widemargin.solution import (
     NOT_CONVEX,
@@ -19,8 +19,6 @@ from widemargin.solution import (
     reached,
 )
 from widemargin.solvers.driver.limits import Limits
-
-Vector = NDArray[np.float64]
 
 # Sizes of columns beside the typical one, and means beside deviations, that are worth a
 # sentence: their squares, which Gram matrices have, take six of 16 digits.
@@ -185,7 +183,7 @@ def _columns_advice(problem: Problem) -> str:
     )
 
 
-def _named(chosen: NDArray[np.bool_], names: Sequence[str] | None) -> str:
+def _named(chosen: Mask, names: Sequence[str] | None) -> str:
     """The first three of the chosen features."""
     found = np.flatnonzero(chosen)
     called = [str(j) if names is None else names[j] for j in found[:3]]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.row_vector import RowVector
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
@@ -17,8 +17,6 @@ from widemargin.problems.kernel import KernelProblem
 from widemargin.solution import Certificate, Solution, relative_gap
 from widemargin.solvers.driver.start import Start
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

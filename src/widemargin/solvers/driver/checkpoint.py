@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.fingerprint import fingerprint
 from widemargin.data.state import RowState
 from widemargin.parameters import Checker
@@ -20,7 +20,6 @@ from widemargin.solvers.driver.best import Answer
 from widemargin.system import deadline
 from widemargin.system.files import check_outputs, open_regular, replacing
 
-Vector = NDArray[np.float64]
 _VERSION = 1
 # What reading a damaged file raises.
 _DAMAGE = (

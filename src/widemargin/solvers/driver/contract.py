@@ -5,10 +5,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from typing import Any, ClassVar, NamedTuple, Self
 
+from widemargin.arrays import Vector
 from widemargin.data.state import RowState
 from widemargin.solution import Certificate, Step
 from widemargin.solvers.driver.advice import Ending, message
-from widemargin.solvers.driver.best import Best, BestSoFar, Vector
+from widemargin.solvers.driver.best import (
+    Best,
+    BestSoFar,
+)
 from widemargin.solvers.driver.start import Start
 from widemargin.system.threads import ONE_BLAS_THREAD
 

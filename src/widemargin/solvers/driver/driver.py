@@ -13,8 +13,8 @@ from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.distributed import ClusterLostError
 from widemargin.numerics.rounding import at_zero
 from widemargin.solution import (
@@ -36,8 +36,6 @@ from widemargin.solvers.driver.contract import (
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.deadline import GRACE, OutOfTime, until, without
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 # The share of the time limit after which an answer with its certificate is rehearsed,
 # or made, to be kept if there is no time for a later answer; and how many times as long

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.losses.pointwise import LOSSES
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -25,8 +25,6 @@ from widemargin.solvers.driver.advice import ROUGH, Ending, message
 from widemargin.solvers.driver.contract import ChosenSolver, Solver
 from widemargin.solvers.driver.driver import refusal, run
 from widemargin.solvers.driver.limits import Limits
-
-Vector = NDArray[np.float64]
 
 # Of the tolerance: what problems with a finite C get, and what larger margins may cost.
 INNER, SHIFT = 0.25, 0.25

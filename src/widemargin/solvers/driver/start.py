@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
+from widemargin.arrays import Vector
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.problems.ball import BallProblem, Bounds
 from widemargin.solution import Certificate, Status, Step, reached
 from widemargin.solvers.driver.advice import FAR, Ending, worth
@@ -16,8 +16,6 @@ from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.ball_looks import Looks, Seen
 from widemargin.solvers.kernel.simplex import SLICE, SimplexDescent, SimplexProblem
 from widemargin.system.deadline import passed
-
-Vector = NDArray[np.float64]
 
 # Points whose mean is offered as a center where there was no time to start.
 FEW_POINTS = 16

@@ -8,13 +8,11 @@ and grows with it. Where both agree, sigma is the solution.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.problems.ball import TINY, BallProblem, Bounds
 from widemargin.solution import Certificate
 from widemargin.solvers.kernel.simplex import SimplexDescent
-
-Vector = NDArray[np.float64]
 
 # Steps go on below the gap that was asked for by this factor: their g is in float32.
 FURTHER = 0.5

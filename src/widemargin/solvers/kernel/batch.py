@@ -19,9 +19,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index, Index64, Mask, Vector
 from widemargin.problems.base import FLOOR
 from widemargin.problems.many import INTERCEPTS, ManyProblems
 from widemargin.solution import (
@@ -45,9 +45,6 @@ from widemargin.solvers.kernel.whole_points import (
 )
 from widemargin.system import deadline
 from widemargin.system.deadline import Deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 NAME = "batch"
 # Rows up to which a problem is faster here than by working sets: of problems that keep
@@ -134,8 +131,8 @@ class Ends(NamedTuple):
     scores: Vector
     b: Vector
     rho: Vector
-    steps: NDArray[np.int64]
-    is_convex: NDArray[np.bool_]
+    steps: Index64
+    is_convex: Mask
     may_curve: bool
     status: Status
     proofs: Vector
@@ -164,7 +161,7 @@ class Ends(NamedTuple):
         """The relative gaps of the certificates: (t,)."""
         return relative_gaps(self.proofs)
 
-    def solved(self, tol: float) -> NDArray[np.bool_]:
+    def solved(self, tol: float) -> Mask:
         """Which problems have a gap that is small enough: (t,)."""
         # No press of Ctrl-C is lost.
         kept = (self.may_curve | self.is_convex) & (
@@ -240,7 +237,7 @@ def solve_all(
     given = limits, memory, threads
     ends = solve_places(problems, *given, is_shared=is_shared, brief=brief)
 
-    def left(chosen: NDArray[np.bool_]) -> Index:
+    def left(chosen: Mask) -> Index:
         """Which of some are stalled."""
         if ends.status is not Status.STALLED:
             return np.zeros(0, np.int64)
@@ -290,7 +287,7 @@ def solve_all(
     return ends
 
 
-def _suit_inside(problems: ManyProblems, ends: Ends, memory: int) -> NDArray[np.bool_]:
+def _suit_inside(problems: ManyProblems, ends: Ends, memory: int) -> Mask:
     """For which problems the matrix of all rows may be factored: (t,).
 
     Of a kernel for none: working sets find out whether K has a low rank.
@@ -301,7 +298,7 @@ def _suit_inside(problems: ManyProblems, ends: Ends, memory: int) -> NDArray[np.
     return np.asarray(few & ends.is_convex & ~_is_rounding(ends))
 
 
-def _is_rounding(ends: Ends) -> NDArray[np.bool_]:
+def _is_rounding(ends: Ends) -> Mask:
     """Of which problems rounding may be most of the gap: (t,)."""
     primal, dual, _, rounding = ends.proofs.T
     return np.asarray(primal - dual <= NEAR * rounding)
@@ -317,7 +314,7 @@ def _from_inside(problems: ManyProblems, k: int, limits: Limits) -> list[Answer]
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # squares of 0, infinite bounds
-def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> NDArray[np.bool_]:
+def _are_hopeless(problems: ManyProblems, ends: Ends, tol: float) -> Mask:
     """Which problems have no margin yet, and hardly any is possible: (t,)."""
     if not (problems.may_be_zero and problems.loss.is_bounded) or ends.may_curve:
         return np.zeros(len(problems.ends), np.bool_)

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
+from widemargin.arrays import Vector
 from widemargin.losses.norms import BoundedNorm
 from widemargin.problems.base import Problem
 from widemargin.problems.norm import NormProblem
@@ -43,8 +43,6 @@ from widemargin.solvers.kernel.selection import (
 )
 from widemargin.solvers.kernel.violations import Violations
 from widemargin.solvers.kernel.working_set import Form, WorkingSet
-
-Vector = NDArray[np.float64]
 
 # The violation at which the multipliers are looked at first, and the share of the error
 # of mu that it is later. (0.03 and 0.3: 0.9 to 1.4 of the time; 0.1 and 0.5: 0.9 to

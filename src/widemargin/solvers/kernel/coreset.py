@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.kernels.definite import shows_indefinite
 from widemargin.kernels.packed import aligned, padded
 from widemargin.parameters import Checker
@@ -34,9 +34,6 @@ from widemargin.solvers.driver.contract import Solver, Start
 from widemargin.solvers.kernel.draws import Draws
 from widemargin.solvers.kernel.small_problem import Small, solve_by_pairs
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Points that are added between two looks at all rows (and at the clock), where only
 # samples are looked at, times the size of the sample: some times the work of the look.

@@ -1,12 +1,9 @@
 """Samples of random rows: a step goes toward the best row of a sample."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
+from widemargin.arrays import Index, Vector
 
 
 class Draws:

@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.problems.ball import BallProblem
 from widemargin.solution import Certificate, Solution, Status, Trace
 from widemargin.solvers.driver.contract import ChosenSolver
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.kernel.ball_descent import BallDescent
-
-Vector = NDArray[np.float64]
 
 # Share of the largest k(x, x) by which a squared distance below 0 is no rounding.
 NEGATIVE = 1e-8

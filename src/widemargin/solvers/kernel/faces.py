@@ -9,16 +9,12 @@ and there for K that is nearly singular, where pair steps need millions.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.solvers.kernel.small_problem import Small, Solved
 from widemargin.solvers.kernel.violations import Violations
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # Steps for each row, of few rows, and of more. (2 and 8, 64 and 1024 rows, 3 and 30
 # steps: 0.7 to 1.3 of the time of nu problems, benchmarks/core/untuned.py.)

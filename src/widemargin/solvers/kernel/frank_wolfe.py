@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
 from widemargin.problems.kernel import KernelProblem
@@ -39,8 +39,6 @@ from widemargin.solvers.kernel.simplex import (
     SimplexDescent,
     SimplexProblem,
 )
-
-Vector = NDArray[np.float64]
 
 # The loop goes on below the gap asked for by this factor: its g is in float32. (0.03
 # and 0.3: within a sixth of the time, benchmarks/core/untuned.py.)

@@ -16,9 +16,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.numerics.cholesky import cholesky
 from widemargin.solution import Step
 from widemargin.solvers.kernel.inner_points import indicators
@@ -27,10 +27,6 @@ from widemargin.solvers.kernel.reweighted import balanced
 from widemargin.solvers.kernel.selection import MOST_SIZE
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # The gap from which on it is tried; and how many times the one that is asked for that
 # has to be: what is nearer takes working sets as long.

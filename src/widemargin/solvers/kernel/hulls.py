@@ -12,14 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
+from widemargin.arrays import Index, Vector
 from widemargin.numerics.cholesky import threads_for
 from widemargin.solvers.kernel.inner_points import Boxed, Factored, Method, Point
 
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 # The rows of each sum, and the sum of their alpha.
 Sums = Sequence[tuple[Any, float]]
 

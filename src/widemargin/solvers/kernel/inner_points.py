@@ -17,16 +17,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.numerics.cholesky import cholesky
 from widemargin.solvers.kernel.reweighted import balanced
 from widemargin.solvers.kernel.small_problem import Small
 from widemargin.system import deadline
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Steps at the most, how far one goes to the nearest bound, and its least length: below,
 # rounding decides.

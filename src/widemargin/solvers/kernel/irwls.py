@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -37,9 +36,6 @@ from widemargin.solvers.kernel.selection import (
 )
 from widemargin.solvers.kernel.small_problem import Inner
 from widemargin.solvers.kernel.working_set import WorkingSet
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # The violation of problems that are solved `AT_ONCE`: some thousand roundings.
 ROUNDING_STOP = 1e-12

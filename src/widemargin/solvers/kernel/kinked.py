@@ -11,12 +11,9 @@ as many variables, and none whose step meets no curvature, as those of the same 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.problems.kernel import KernelProblem
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 class Kinks:

@@ -16,8 +16,8 @@ import math
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.data.rows import Rows
 from widemargin.features.builder import MapBuilder
 from widemargin.features.partial_cholesky import PartialCholesky, largest, pivots_of
@@ -51,9 +51,6 @@ from widemargin.solvers.kernel.vertex import ToVertex
 from widemargin.solvers.kernel.whole_points import MATRICES, inner_answers
 from widemargin.solvers.kernel.working_set import WorkingSet
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # A rank is low up to this share of the rows; of the sample that is looked at first,
 # with a residual of `SAMPLED` of the diagonal.

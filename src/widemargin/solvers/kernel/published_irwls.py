@@ -29,13 +29,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.numerics.cholesky import threads_for
 from widemargin.solvers.kernel.reweighted import _lower, balanced
 from widemargin.solvers.kernel.small_problem import Small, Solved
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Where no beta moves by more than this share of the largest beta, none ever will.
 STILL = 1e-15

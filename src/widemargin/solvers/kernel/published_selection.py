@@ -8,12 +8,9 @@ and numbers in brackets below are the steps of the sample selection strategy.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.solvers.kernel.violations import Violations
-
-Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 # The paper's eps. We stop by the gap, which may need a smaller eps: then it is the
 # violation divided by this number.
@@ -29,7 +26,7 @@ class RandomSelection:
     seed : int
     """
 
-    def __init__(self, signs: NDArray[np.float64], seed: int) -> None:
+    def __init__(self, signs: Vector, seed: int) -> None:
         self._signs, self._random = signs, np.random.default_rng(seed)
 
     def __call__(
@@ -48,9 +45,7 @@ class RandomSelection:
         rest = self._random.choice(some, count - len(chosen), replace=False)  # (4)
         return np.concatenate([chosen, rest])
 
-    def _conditions(
-        self, found: Violations, free: Mask
-    ) -> tuple[NDArray[np.float64], list[Mask]]:
+    def _conditions(self, found: Violations, free: Mask) -> tuple[Vector, list[Mask]]:
         """Errors u, and which rows violate (9), (10) and (11).
 
         The paper's b comes from the last small problem; ours lies in the middle of what
@@ -77,9 +72,7 @@ class RandomSelection:
                     seeds.append(self._random.choice(some))
         return np.array(self._random.permutation(seeds), np.intp)
 
-    def _filled(
-        self, candidates: Mask, there: Mask, u: NDArray[np.float64], count: int
-    ) -> Index:
+    def _filled(self, candidates: Mask, there: Mask, u: Vector, count: int) -> Index:
         """(5): all candidates, and the rows of least |e| that satisfy all."""
         some = np.flatnonzero(candidates)
         others = np.flatnonzero(there & ~candidates)

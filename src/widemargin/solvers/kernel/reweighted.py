@@ -36,16 +36,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.numerics.cholesky import threads_for
 from widemargin.numerics.roots import monotone_root
 from widemargin.solvers.kernel.small_problem import Small, Solved, solve_by_pairs
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # The ladder of kappa. Its first rung is wide enough for u to move by the violation, and
 # by what all of C moves it (else C = 1000 took up to 60 passes instead of 40), but only
@@ -311,7 +308,7 @@ class _Passes:
         changed: Vector = x - rise * v
         return changed, rise
 
-    def _factored(self, rows: NDArray[np.intp], d: Vector, right: Vector) -> Vector:
+    def _factored(self, rows: Index, d: Vector, right: Vector) -> Vector:
         """(K_11 + d)^-1 right, with a larger d where K is not positive definite.
 
         What is added to d slows the passes down, but they end at the same point.

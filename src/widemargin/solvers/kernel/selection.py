@@ -1,13 +1,11 @@
 """Which rows a working set gets, and in which precision: what its solvers share."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index
 from widemargin.solvers.kernel.published_selection import RandomSelection
 from widemargin.solvers.kernel.violations import Violations
 from widemargin.solvers.kernel.working_set import WorkingSet
-
-Index = NDArray[np.intp]
 
 # Up to this number of rows a problem is solved in float64, to rounding: that takes
 # milliseconds, and then rows of weight 2 say what repeated rows do to many digits.

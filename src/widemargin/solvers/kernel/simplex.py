@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.kernels.matrix import Columns
 from widemargin.solvers.kernel.draws import Draws
-
-Vector = NDArray[np.float64]
 
 STEPS = ("toward", "away", "pairwise", "swap")
 SELECTIONS = ("first", "second")

@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.solvers.kernel.violations import Violations, violations
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
 
 # Pair steps between two looks at Ctrl-C: 2 us each for 4,096 rows.
 SLICE = 20_000

@@ -10,14 +10,11 @@ variable after the other to a bound: the purification of linear programs.
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lstsq, qr
 
+from widemargin.arrays import Index, Vector
 from widemargin.solvers.kernel.inner_points import Boxed, Point
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # How often rows make up for what bounds took from others.
 ROUNDS = 8

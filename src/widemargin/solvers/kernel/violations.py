@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
+from widemargin.arrays import Index, Mask, Vector
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ def violations(
     lower: Vector,
     upper: Vector,
     sums: int,
-    current: NDArray[np.bool_] | None = None,
+    current: Mask | None = None,
 ) -> Violations:
     """Violations of rows with a gradient F at c; none of rows that are not current."""
     rise, fall = np.empty_like(F), np.empty_like(F)
@@ -121,7 +118,7 @@ def violations(
     return Violations(F, rise, fall, groups)
 
 
-def _first(values: Vector, sign: float, chosen: NDArray[np.bool_], count: int) -> Index:
+def _first(values: Vector, sign: float, chosen: Mask, count: int) -> Index:
     """Places of the ``count`` chosen values that are least times ``sign``."""
     found = np.flatnonzero(chosen)
     if len(found) > count:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Index, Vector
 from widemargin.numerics.cholesky import cholesky
 from widemargin.problems.base import FLOOR
 from widemargin.problems.many import ManyProblems
@@ -23,9 +23,6 @@ from widemargin.solvers.kernel.inner_points import (
     indicators,
 )
 from widemargin.system import deadline
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Rows up to which it pays (`benchmarks/core/wide.py`), and bytes for a pair of them: K,
 # what is factored in its place, and K of the rows that are free.

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index, Mask, Vector
 from widemargin.kernels.definite import shows_indefinite
 from widemargin.kernels.packed import aligned, padded
 from widemargin.numerics.rounding import UNIT
@@ -31,9 +32,6 @@ from widemargin.problems.scores import Scores
 from widemargin.solvers.kernel.kinked import Kinks
 from widemargin.solvers.kernel.small_problem import Inner, Small
 from widemargin.solvers.kernel.violations import Violations, violations
-
-Vector = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 # Numbers between the lines of a block, whose lengths would be powers of two: the first
 # entries of 16 such lines do not fit in the first-level cache together.
@@ -212,7 +210,7 @@ class WorkingSet:
         return len(self.c) if current is None else int(np.count_nonzero(current))
 
     @property
-    def free(self) -> NDArray[np.bool_]:
+    def free(self) -> Mask:
         """Rows strictly between their bounds: (m,)."""
         return (self.c > self._lower) & (self.c < self._upper)
 

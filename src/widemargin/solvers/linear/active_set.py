@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin.parameters import Checker
 from widemargin.problems.base import Problem
@@ -33,8 +32,6 @@ from widemargin.solvers.linear.newton import (
     unseen,
 )
 from widemargin.solvers.linear.published_asvm import PublishedASVM
-
-Vector = NDArray[np.float64]
 
 # A sample has at least this number of rows, this number a column, and this share of
 # all; it is taken where there are this many times more rows, and solved to this gap

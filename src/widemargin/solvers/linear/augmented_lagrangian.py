@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from widemargin.arrays import Mask, Vector
 from widemargin.data.blocks import Least
 from widemargin.data.kept import Kept
 from widemargin.data.row_vector import RowVector
@@ -29,8 +30,6 @@ from widemargin.problems.base import Problem, margins
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Solver, Start, at, in_one_blas_thread
 from widemargin.solvers.linear.newton import Iterate, Piece, sampled, unseen
-
-Vector = NDArray[np.float64]
 
 # benchmarks/core/augmented_lagrangian.py measures these constants where other values
 # were tried; the rest is from the first version that solved all test problems.
@@ -432,7 +431,7 @@ def _halfway(part: RowState) -> None:
     part.multiplier = 0.5 * part.C
 
 
-def _free(part: RowState, width: float) -> NDArray[np.bool_]:
+def _free(part: RowState, width: float) -> Mask:
     """Which rows belong to a band."""
     near = np.abs(1.0 - part.f) <= width
     return np.asarray(near | ((part.alpha > 0.0) & (part.alpha < part.C)))

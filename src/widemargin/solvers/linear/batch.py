@@ -15,10 +15,10 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 from widemargin.numerics import linalg
 from widemargin.problems.many import INTERCEPTS
 from widemargin.problems.many_linear import ManyLinearProblems
@@ -27,8 +27,6 @@ from widemargin.solvers.driver.advice import Ending, message
 from widemargin.solvers.driver.contract import first_and_last
 from widemargin.solvers.driver.limits import Limits
 from widemargin.system.threads import ONE_BLAS_THREAD
-
-Vector = NDArray[np.float64]
 
 NAME = "batch"
 # Newton steps of a problem after which it is given up. Everyday sets take 2 to 50.
@@ -65,7 +63,7 @@ class LinearEnds(NamedTuple):
     W: Vector
     b: Vector
     proofs: Vector
-    steps: NDArray[np.int64]
+    steps: Index64
     status: Status
 
 
@@ -182,7 +180,7 @@ def _in_core(
     limits: Limits,
     most: int,
     threads: int,
-    arrays: tuple[Vector, Vector, NDArray[np.int64]],
+    arrays: tuple[Vector, Vector, Index64],
 ) -> bool:
     """Let a function of the core write alpha, v and steps; whether Ctrl-C ended it."""
     X, deadline = problems.X, limits.deadline

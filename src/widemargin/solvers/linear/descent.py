@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.data.doubled import DoubledRows, halves_of
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -20,8 +21,6 @@ from widemargin.losses.pointwise import PointwiseLoss
 from widemargin.numerics import linalg
 from widemargin.problems.base import Problem, margins
 from widemargin.solution import Certificate
-
-Vector = NDArray[np.float64]
 
 # A certificate is made where the gap by the gradients of an epoch is small enough, and
 # where the visits pass a mark, in units of m: 1, 2, 3.5, 5.75, .., at most the last

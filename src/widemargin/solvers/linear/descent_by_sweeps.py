@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Index64, Vector
 from widemargin.data.blocks import Least
 from widemargin.data.doubled import DoubledRows, of_single_rows, parted
 from widemargin.data.state import RowState
@@ -38,8 +39,6 @@ from widemargin.solvers.linear.descent import (
     samples,
 )
 
-Vector = NDArray[np.float64]
-
 # As kOfRound, kOfGoal and kAllRows of cpp/coordinate_descent.cpp.
 OF_ROUND, OF_GOAL, ALL_ROWS = 0.01, 0.3, 100.0
 
@@ -47,7 +46,7 @@ OF_ROUND, OF_GOAL, ALL_ROWS = 0.01, 0.3, 100.0
 # q'alpha - 1/2 alpha'D alpha; the gap by the gradients; rows that were visited, those
 # that stay, and blocks that moved; the ends of the projected gradients, as they are
 # least.
-_Sums = tuple[Vector, Vector, NDArray[np.int64], Least, Least]
+_Sums = tuple[Vector, Vector, Index64, Least, Least]
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ def _visit(block: Any, part: RowState, v: Vector, epoch: _Epoch) -> _Sums:
 
 def _descend(
     own: Margins | Tubes,
-    order: NDArray[np.int64],
+    order: Index64,
     v: Vector,
     at: NDArray[np.void],
     shrinking: bool,

@@ -10,13 +10,11 @@ until the rows between their bounds are on the margin, by rounding.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.state import RowState
 from widemargin.problems.base import Problem
 from widemargin.solvers.linear.newton import DENSE_ORDER, Iterate, Piece, slopes
-
-Vector = NDArray[np.float64]
 
 # The penalty at first, and the largest one; it is raised after at most FEW Newton steps
 # and divided by DROP after more than MANY. At the end there are some rounds with one

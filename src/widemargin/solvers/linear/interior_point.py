@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Vector
 from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
 from widemargin.numerics.roots import monotone_root
@@ -52,8 +52,6 @@ from widemargin.solvers.linear.step_length import (
     blocking,
     step_to_zero,
 )
-
-Vector = NDArray[np.float64]
 
 # Second-order products are clipped to this many mu C: fewer iterations exactly where
 # there are many (w8a: 64 instead of 78, a9a: 23 either way; 1 and 100 are worse).

@@ -10,16 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.rows import SignedRows
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky
 from widemargin.problems.base import margins
 from widemargin.solvers.linear.newton import Iterate, Piece, expected
-
-Vector = NDArray[np.float64]
 
 # The rows that are looked at are as near as the step moves all but one of the first
 # shares of rows: the largest share for which those further off should leave little

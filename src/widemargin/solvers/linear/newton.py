@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from widemargin import _core
+from widemargin.arrays import Mask, Vector
 from widemargin.data.kept import Kept, Spread
 from widemargin.data.memory import as_rows
 from widemargin.data.row_vector import RowVector
@@ -36,8 +36,6 @@ from widemargin.numerics.cholesky import cholesky
 from widemargin.numerics.roots import monotone_root
 from widemargin.numerics.rounding import SINGLE
 from widemargin.problems.base import Problem, margins
-
-Vector = NDArray[np.float64]
 
 # Order up to which the Hessian is formed and factored; beyond, conjugate gradients (the
 # squared hinge, C = 10: 20,000 x 2500 dense 3.3 s, with the matrix 8.2; 50,000 x 3000
@@ -516,7 +514,7 @@ def _multiplier(part: RowState) -> Vector | None:
     return getattr(part, "multiplier", None)
 
 
-def _inside(part: RowState) -> NDArray[np.bool_]:
+def _inside(part: RowState) -> Mask:
     """Whether alpha is strictly between its bounds."""
     if _multiplier(part) is None:
         return np.asarray(part.f < 1.0)

@@ -11,16 +11,15 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse.linalg
-from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.arrays import Index, Vector
 from widemargin.data.state import RowState
 from widemargin.numerics import linalg
 from widemargin.numerics.cholesky import cholesky, threads_for, with_jitter
 from widemargin.problems.base import Problem
 
-Vector = NDArray[np.float64]
 # The row vectors, in the order of RowVectors in cpp/row_steps.hpp.
 VECTORS = ("alpha", "u", "s", "xi", "d", "dalpha", "ds", "dxi")
 # What orders the rows, smallest first, by slacks, multipliers and classes (k,) of some.
@@ -235,13 +234,13 @@ def _class_counts(
     return _count(label), _count(label[must])
 
 
-def _count(label: NDArray[np.intp]) -> Vector:
+def _count(label: Index) -> Vector:
     return np.bincount(label, minlength=2).astype(np.float64)
 
 
 def _in_active_set(
     part: RowState, rule: "str | Score | None", levels: Vector | None
-) -> NDArray[np.intp] | None:
+) -> Index | None:
     """Indices of the rows in Q; None for all."""
     if levels is None:
         return None
@@ -420,7 +419,7 @@ def _active_matrix(
 
 
 def _matrix_of(
-    block: Any, part: RowState, index: NDArray[np.intp] | None, form: str
+    block: Any, part: RowState, index: Index | None, form: str
 ) -> tuple[int, Any]:
     """How many rows are in Q, and what their matrix needs."""
     rows, d = (block, part.d) if index is None else (block[index], part.d[index])

@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.blocks import Least
 from widemargin.data.rows import Rows
 from widemargin.data.state import RowState
@@ -22,8 +22,6 @@ from widemargin.numerics.cholesky import cholesky
 from widemargin.problems.base import Problem
 from widemargin.solution import Step
 from widemargin.solvers.driver.contract import at
-
-Vector = NDArray[np.float64]
 
 # The following are ours: the paper does not say.
 # Lengths that (4b) tries along a projected gradient, in units of the best one without

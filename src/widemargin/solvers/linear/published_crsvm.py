@@ -16,8 +16,8 @@ from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from widemargin.arrays import Vector
 from widemargin.data.blocks import Least
 from widemargin.data.state import RowState
 from widemargin.problems.base import Problem
@@ -25,8 +25,6 @@ from widemargin.solution import Step
 from widemargin.solvers.driver.contract import Start, at
 from widemargin.solvers.linear.normal_equations import ConstraintSet, NormalEquations
 from widemargin.solvers.linear.step_length import Ahead, step_to_zero
-
-Vector = NDArray[np.float64]
 
 # Section 5: the start of all row vectors, and the end of mu and of the residuals.
 START, END = 2.0, 1e-8
