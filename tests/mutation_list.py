@@ -2492,16 +2492,30 @@ MUTATIONS = [
     Mutation(
         "apart: memory bounds how many solves run",
         "shared.py",
-        'threads = min(n_threads(rows.options.get("n_jobs")), _at_a_time(rows, memory_limit))',
-        'threads = n_threads(rows.options.get("n_jobs"))',
+        "_at_a_time(rows, memory_limit, copies)\n",
+        "99\n",
         ("tests/estimators/test_multiclass.py",),
     ),
     Mutation(
         "apart: solves that stalled before count too",
         "solving.py",
-        "if is_free and shared.are_apart(rows, len(some)):",
+        "if is_linear and is_free(training) and shared.are_apart(rows, len(some)):",
         "if False:",
         ("tests/estimators/test_multiclass.py",),
+    ),
+    Mutation(
+        "apart: Ctrl-C reaches pairs of classes",
+        "multiclass.py",
+        "return for_solve_of(rows, own)",
+        "return own",
+        ("tests/estimators/test_multiclass.py",),
+    ),
+    Mutation(
+        "apart: folds of a search",
+        "linear_folds.py",
+        "if is_free(training) and shared.are_apart(rows, len(solves)):",
+        "if False:",
+        ("tests/estimators/test_linear_folds.py",),
     ),
     # -- auto
     Mutation(

@@ -19,6 +19,7 @@ from widemargin import LinearSVC, as_rows
 from widemargin.data import shared
 from widemargin.data.memory import MemoryRows
 from widemargin.data.shared import solve_apart, solve_together
+from widemargin.estimators import solving
 from widemargin.solvers.driver.limits import Clock
 
 
@@ -176,45 +177,35 @@ def test_classes_apart_have_the_answers_of_classes_together(
 
 
 def test_no_more_solves_at_a_time_than_threads():
+    """And as many: each waits for another one."""
     running, most, lock = [], [], threading.Lock()
+    both = threading.Barrier(2, timeout=HANGS)
 
-    def work(rows, k):
+    def work(rows, k, meet):
         with lock:
             running.append(k)
             most.append(len(running))
-        rows.sweep(lambda block, part: time.sleep(0.005))
+        rows.sweep(lambda block, part: meet())
         with lock:
             running.remove(k)
         return k
 
+    def solves(meet):
+        return [functools.partial(work, k=k, meet=meet) for k in range(6)]
+
     rows = as_rows(np.ones((40, 1)), n_jobs=2)
-    solves = [functools.partial(work, k=k) for k in range(6)]
-    assert solve_apart(rows, solves) == list(range(6))
+    assert solve_apart(rows, solves(both.wait)) == list(range(6))
     assert max(most) == 2
     most.clear()
-    assert solve_apart(rows, solves, memory_limit=1) == list(range(6))
+    assert solve_apart(rows, solves(lambda: 0), memory_limit=1) == list(range(6))
     assert max(most) == 1
+    assert rows.sweeps == 1 + 12  # and one for the moments, which it keeps
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a thread")
-@pytest.mark.parametrize("presses", [1, 2])
-def test_ctrl_c_reaches_solves_apart(presses):
-    """Those that have not begun, too; a second one ends all."""
-    begun, told = threading.Event(), threading.Event()
-
-    def work(rows):
-        try:
-            while True:
-                begun.set()
-                rows.sweep(lambda block, part: time.sleep(1e-3))
-        except KeyboardInterrupt:
-            told.set()
-            rows.sweep(lambda block, part: None)  # for its last answer
-            while presses == 2:
-                rows.sweep(lambda block, part: time.sleep(1e-3))
-            return "told"
-
-    main = threading.main_thread().ident
+@pytest.fixture
+def press():
+    """Presses Ctrl-C, once for each event, while the main thread serves solves."""
+    main, pressers = threading.main_thread().ident, []
 
     def is_served():
         frame = sys._current_frames()[main]
@@ -222,32 +213,101 @@ def test_ctrl_c_reaches_solves_apart(presses):
             frame = frame.f_back
         return frame is not None
 
-    def press():
-        for event in (begun, told)[:presses]:  # two at once would be one
+    def run(events):
+        for event in events:  # two at once would be one
             assert event.wait(HANGS)
             while not is_served():
                 time.sleep(1e-3)
             signal.pthread_kill(main, signal.SIGINT)
 
+    def start(*events):
+        pressers.append(threading.Thread(target=run, args=(events,)))
+        pressers[-1].start()
+
+    yield start
+    for presser in pressers:
+        presser.join(HANGS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a thread")
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_reaches_solves_apart(press, presses):
+    """Those that have not begun, too; a second one ends all, and begins no more."""
+    begun, told, count = threading.Event(), threading.Event(), []
+
+    def spend(rows):
+        end = time.monotonic() + HANGS
+        while time.monotonic() < end:
+            rows.sweep(lambda block, part: time.sleep(1e-3))
+            rows.check_interrupted()
+        raise AssertionError("nobody was told")
+
+    def work(rows):
+        count.append(rows)
+        begun.set()
+        try:
+            spend(rows)
+        except KeyboardInterrupt:
+            told.set()
+            rows.sweep(lambda block, part: None)  # for its last answer
+            if presses == 2:
+                spend(rows)
+            return "told"
+
     rows, before = as_rows(np.ones((40, 1)), n_jobs=2), threading.active_count()
-    presser = threading.Thread(target=press)
-    presser.start()
+    press(*(begun, told)[:presses])
     if presses == 1:
-        assert solve_apart(rows, [work] * 4) == ["told"] * 4
+        assert solve_apart(rows, [work] * 5) == ["told"] * 5
     else:
         with pytest.raises(KeyboardInterrupt):
-            solve_apart(rows, [work] * 4)
-    presser.join()
+            solve_apart(rows, [work] * 5)
     for thread in threading.enumerate():
-        if "work" in thread.name:
+        if "(work)" in thread.name:
             thread.join(HANGS)
-    assert threading.active_count() <= before
+    assert threading.active_count() <= before + 1  # who presses
+    assert len(count) == (5 if presses == 1 else 2)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a thread")
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("weights", [None, "some are zero"])
+def test_ctrl_c_keeps_a_model_of_classes_apart(
+    press, monkeypatch, multi_class, weights
+):
+    rng, begun = np.random.default_rng(0), threading.Event()
+    X = rng.normal(size=(4000, 150))
+    y = np.argmax(X[:, :5] + rng.normal(size=(4000, 5)), axis=1)
+    weights = None if weights is None else rng.integers(0, 3, 4000)
+    solve, n_solved = solving.solve_task, []
+
+    def noted(*args, **how):
+        begun.set()
+        n_solved.append(1)
+        return solve(*args, **how)
+
+    monkeypatch.setattr(solving, "solve_task", noted)
+    solver = "augmented_lagrangian"
+    clf = LinearSVC(loss="hinge", multi_class=multi_class, solver=solver, C=100.0)
+    press(begun)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y, weights)
+    assert clf.status_ == "interrupted"
+    assert len(clf.solutions_) == len(n_solved) == (5 if multi_class == "ovr" else 10)
+    assert {one.status for one in clf.solutions_} <= {"interrupted", "solved"}
+    assert clf.predict(X).shape == y.shape
 
 
 def test_an_error_of_a_solve_apart_is_raised():
-    def work(rows):
-        raise ValueError("one of them")
+    """And no more solves begin."""
+    count = []
+
+    def work(rows, k):
+        count.append(k)
+        if k == 0:
+            raise ValueError("one of them")
+        rows.sweep(lambda block, part: time.sleep(0.05))
 
     rows = as_rows(np.ones((40, 1)), n_jobs=2)
     with pytest.raises(ValueError, match="one of them"):
-        solve_apart(rows, [work, lambda rows: 1, lambda rows: 2])
+        solve_apart(rows, [functools.partial(work, k=k) for k in range(20)])
+    assert len(count) <= 3

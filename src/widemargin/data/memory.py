@@ -76,6 +76,7 @@ class MemoryRows(Rows):
         """These rows, swept by the thread that asks for it: sums are the same."""
         alone = copy.copy(self)
         alone._blocks = self._blocks.in_one_thread()
+        alone.options = {**self.options, "n_jobs": 1}
         return alone
 
     def take(self, index: ArrayLike) -> linalg.Matrix:

@@ -364,6 +364,10 @@ class _View(Rows):
         """Vectors beside the rows: see `Rows.state`."""
         return self._base.state(**vectors)
 
+    def check_interrupted(self) -> None:
+        """Raise KeyboardInterrupt: see `Rows.check_interrupted`."""
+        self._base.check_interrupted()
+
     def _origin(self, row: int) -> str:
         return self._base._origin(row)
 

@@ -5,7 +5,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,10 @@ FEW_ENTRIES = 1 << 17
 # Bytes of rows in memory up to which each of several solves sweeps them by itself: 0.5
 # to 1.1 of the time, of 256 MiB 1.0 to 1.2 (benchmarks/core/apart.py).
 APART_BYTES = 64 << 20
+
+# Seconds after which to look whether there was a Ctrl-C: one that comes as a thread
+# begins to wait does not wake it.
+POLL = 0.1
 
 # No solver factors larger dense matrices (solvers/linear/normal_equations.py).
 LARGEST_MATRIX = 4000
@@ -90,16 +94,23 @@ def solve_apart(
     As `solve_together`, but that each sweeps by itself, in its thread, and that one
     begins when another one has ended.
     """
-    threads = min(n_threads(rows.options.get("n_jobs")), _at_a_time(rows, memory_limit))
+    copies = linalg.n_bytes(rows.in_memory())  # of pairs of classes, or folds
+    threads = min(
+        n_threads(rows.options.get("n_jobs")), _at_a_time(rows, memory_limit, copies)
+    )
+    rows.check_finite()  # and keep what it takes: the solves have a copy of the rows
+    meeting = _Apart(rows.in_one_thread(), len(solves), threads)
     with ONE_BLAS_THREAD:
-        return _Apart(rows.in_one_thread(), len(solves), threads).run(solves)
+        found = meeting.run(solves)
+    rows.sweeps += sum(port.sweeps for port in meeting.ports)
+    return found
 
 
-def _at_a_time(rows: Rows, memory_limit: int | None) -> int:
-    """How many solves memory has room for."""
+def _at_a_time(rows: Rows, memory_limit: int | None, copies: int = 0) -> int:
+    """How many solves memory has room for, of which each copies so many bytes."""
     m, n = rows.shape
     # Sixteen row vectors, and ten matrices of the order of the normal equations.
-    each = 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
+    each = copies + 8 * (16 * m + 10 * min(m, n, LARGEST_MATRIX) ** 2)
     given = (memory_limit, rows.options.get("memory_limit"))
     limit = min(filter(None, given), default=TOGETHER_BYTES)
     return max(1, limit // each)
@@ -122,10 +133,10 @@ class _Meeting:
     """Where the threads of a group bring their sweeps; the calling thread runs them."""
 
     def __init__(self, rows: Rows, size: int, threads: int | None = None) -> None:
-        self._rows, self._threads = rows, threads or size
+        self._rows, self._threads = rows, min(threads or size, size)
         self._changed = threading.Condition()
         self._waiting: dict[int, _Request] = {}
-        self._size = self._running = size
+        self._size, self._running = size, self._threads
         self._untold: set[int] = set()  # solves that Ctrl-C has not reached yet
         self._interrupted = self._closed = False
 
@@ -136,18 +147,18 @@ class _Meeting:
         left = itertools.count()
 
         def work() -> None:
-            while (k := next(left)) < len(solves):
+            while not (self._closed or errors) and (k := next(left)) < len(solves):
                 try:
-                    outcomes[k] = solves[k](_Port(self._rows, self, k))
+                    outcomes[k] = solves[k](self._port(k))
                 except BaseException as error:  # noqa: BLE001  (raised again below)
                     errors.append(error)
-                with self._changed:
-                    self._running -= 1
-                    self._changed.notify()
+            with self._changed:
+                self._running -= 1
+                self._changed.notify()
 
         self._rows.check_finite()  # once, before there are threads
         try:
-            for _ in range(min(self._threads, len(solves))):
+            for _ in range(self._threads):
                 threading.Thread(target=work, daemon=True).start()
             while self._serve():
                 pass
@@ -157,6 +168,10 @@ class _Meeting:
         if errors:
             raise errors[0]
         return outcomes
+
+    def _port(self, k: int) -> "_Port":
+        """The rows for solve k."""
+        return _Port(self._rows, self, k)
 
     def _close(self) -> None:
         """End every solve that waits for a sweep, or asks for one later."""
@@ -189,7 +204,7 @@ class _Meeting:
         try:
             with self._changed:
                 while len(self._waiting) < self._running:
-                    self._changed.wait()
+                    self._changed.wait(POLL)
                 if not self._running:
                     return False
                 requests, self._waiting = self._waiting, {}
@@ -236,10 +251,18 @@ class _Meeting:
 class _Apart(_Meeting):
     """Solves that sweep by themselves, a few at a time: only Ctrl-C is brought here."""
 
-    def ask(self, k: int, request: _Request) -> Any:
-        """Run the sweep of solve k in its thread."""
-        self.tell(k)
-        return self._rows.sweep(request.f, request.state, *request.broadcast)
+    def __init__(self, rows: Rows, size: int, threads: int) -> None:
+        super().__init__(rows, size, threads)
+        self.ports: list[_OwnPort] = []
+
+    def _port(self, k: int) -> "_Port":
+        self.ports.append(_OwnPort(self._rows, self, k))
+        return self.ports[-1]
+
+    def check_open(self) -> None:
+        """Raise KeyboardInterrupt once no solve is to go on."""
+        if self._closed:
+            raise KeyboardInterrupt
 
 
 def _latest(requests: list[_Request]) -> Deadline | None:
@@ -285,6 +308,40 @@ class _Port(Rows):
 
     def state(self, **vectors: Any) -> RowState:
         return self._rows.state(**vectors)
+
+
+class _OwnPort(_Port):
+    """The rows as a solve sees them that sweeps by itself.
+
+    Ctrl-C reaches it between its sweeps, where `check_interrupted` is called: before
+    its first step, too, so that all have an answer.
+    """
+
+    _meeting: _Apart
+
+    def sweep(
+        self, f: Callable[..., Any], state: RowState | None = None, *broadcast: Any
+    ) -> Any:
+        self.sweeps += 1
+        self._meeting.check_open()
+        return self._rows.sweep(f, state, *broadcast)
+
+    def of(self, rows: Rows) -> Self:
+        """Other rows, for the same solve."""
+        return type(self)(rows, self._meeting, self._k)
+
+
+def for_solve_of(rows: Rows, others: Rows) -> Rows:
+    """Other rows, for the solve that rows are of, if it has a thread of its own.
+
+    Ctrl-C reaches it there too.
+    """
+    return rows.of(others) if isinstance(rows, _OwnPort) else others
+
+
+def is_alone(rows: Rows) -> bool:
+    """Whether rows are those of a solve that has a thread of its own."""
+    return isinstance(rows, _OwnPort)
 
 
 def _bundle(states: list[RowState | None]) -> RowState | None:

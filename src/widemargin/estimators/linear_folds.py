@@ -1,8 +1,9 @@
 """The machines of all folds and all C that are linear in their columns, all at once."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from widemargin.arrays import Index, Index64, Mask, Vector
-from widemargin.data.memory import as_rows
+from widemargin.data import shared
+from widemargin.data.rows import Rows
 from widemargin.estimators.batch_problems import form, memory_for_products
 from widemargin.estimators.engine_choice import is_allowed
 from widemargin.estimators.folds import (
@@ -33,9 +35,9 @@ from widemargin.estimators.linear_choice import (
     steps_as_newton,
     suits_newton,
 )
-from widemargin.estimators.multiclass import BinaryTasks
+from widemargin.estimators.multiclass import BinaryTasks, rows_of
 from widemargin.estimators.points import scaled
-from widemargin.estimators.solving import solve_tasks
+from widemargin.estimators.solving import is_free, solve_tasks
 from widemargin.estimators.training import Recipe, Training
 from widemargin.kernels.kernel import Kernel
 from widemargin.problems.many_linear import ManyLinearProblems
@@ -308,19 +310,31 @@ def _tol(found: LinearFolds) -> float:
 
 
 def _solve_in_turn(found: LinearFolds) -> Status | None:
-    """Solve what is left as single fits do, by fold and C; what ended it early.
+    """Solve what is left as single fits do, fold by fold; what ended it early."""
+    training, rows = found.training, found.training.rows
+    left = np.flatnonzero(~found.ended.all(axis=(1, 2))).tolist()
+    solves = [partial(_solve_fold, found, fold) for fold in left]
+    ends: Iterable[Status | None] = (solve(rows) for solve in solves)
+    if is_free(training) and shared.are_apart(rows, len(solves)):
+        ends = shared.solve_apart(rows, solves, training.memory_limit)
+    return next((end for end in ends if end is not None), None)
 
-    Of each fold by its own rows: those without weight make single solvers slow.
+
+def _solve_fold(found: LinearFolds, fold: int, rows: Rows) -> Status | None:
+    """Solve what is left of a fold, by C; what ended it early.
+
+    By its own rows: those without weight make single solvers slow.
     """
+    kept = np.flatnonzero(found.weights[fold])
+    own = rows_of(rows, kept, is_kernel=False)
     alone = found.training.recipe.q is not None  # tubes differ
-    for fold in np.flatnonzero(~found.ended.all(axis=(1, 2))).tolist():
-        before: dict[int, tuple[Solution, float]] = {}
-        for place in np.flatnonzero(~found.ended[fold].all(axis=0)).tolist():
-            left = np.flatnonzero(~found.ended[fold, :, place])
-            for some in np.split(left, len(left)) if alone else [left]:
-                stopped = _solve_some(found, (fold, some, place), before)
-                if stopped is not None:
-                    return stopped
+    before: dict[int, tuple[Solution, float]] = {}
+    for place in np.flatnonzero(~found.ended[fold].all(axis=0)).tolist():
+        left = np.flatnonzero(~found.ended[fold, :, place])
+        for some in np.split(left, len(left)) if alone else [left]:
+            stopped = _solve_some(found, (fold, some, place), before, (own, kept))
+            if stopped is not None:
+                return stopped
     return None
 
 
@@ -328,17 +342,18 @@ def _solve_some(
     found: LinearFolds,
     at: tuple[int, Index, int],
     before: dict[int, tuple[Solution, float]],
+    of_fold: tuple[Rows, Index],
 ) -> Status | None:
     """Solve some problems of a fold and a C; what ended them early.
 
     Each begins at its solution with the smaller C ``before``, if there is one.
     """
-    (fold, some, place), whole = at, found.training
-    kept, C, tasks = np.flatnonzero(found.weights[fold]), found.Cs[place], whole.tasks
+    (fold, some, place), (rows, kept), whole = at, of_fold, found.training
+    C, tasks = found.Cs[place], whole.tasks
     negative, first = tasks.negative, int(some[0])
     training = dataclasses.replace(
         whole,
-        rows=as_rows(whole.rows.take(kept), **whole.rows.options),
+        rows=rows,
         index=whole.index[kept],
         C=found.weights[fold, kept] * C,
         tasks=BinaryTasks(

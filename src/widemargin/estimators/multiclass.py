@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from widemargin.arrays import Index, Index64, Vector
 from widemargin.data.memory import as_rows
 from widemargin.data.rows import Rows
+from widemargin.data.shared import for_solve_of
 from widemargin.models.schemes import PAIRED, SCHEMES, SHAPES
 from widemargin.parameters import Checker
 
@@ -157,7 +158,8 @@ def rows_of(rows: Rows, index: Index | None, is_kernel: bool) -> Rows:
     if not rows.is_in_memory:
         return rows.select(np.isin(np.arange(rows.shape[0]), index))
     X = rows.take(index)
-    return as_rows(X[:, index] if is_kernel else X, **rows.options)
+    own = as_rows(X[:, index] if is_kernel else X, **rows.options)
+    return for_solve_of(rows, own)
 
 
 def coefficients_of_classes(

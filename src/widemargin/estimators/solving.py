@@ -136,15 +136,15 @@ def _solve_together(
         for k in range(n_problems)
     ]
     few = rows.is_in_memory and rows.shape[0] * rows.shape[1] <= shared.FEW_ENTRIES
-    if few and _is_free(training):
+    if is_free(training) and (few or shared.is_alone(rows)):
         with ONE_BLAS_THREAD:  # not set and reset by each step
             return [solve(rows) for solve in solves]
-    if _is_free(training) and shared.are_apart(rows, n_problems):
+    if is_free(training) and shared.are_apart(rows, n_problems):
         return shared.solve_apart(rows, solves, training.memory_limit)
     return shared.solve_together(rows, solves, training.memory_limit)
 
 
-def _is_free(training: Training) -> bool:
+def is_free(training: Training) -> bool:
     """Whether no time is to be shared, and nobody follows the steps."""
     return training.limits.end is None and training.callbacks.is_silent
 
@@ -176,7 +176,7 @@ def _solve_in_turn(
         if solution.status in _GO_ON and _is_start(training, solution):
             starts[k] = solution
     end, last = training.limits.end or np.inf, -1
-    rows, is_free = training.rows, _is_free(training) and training.recipe.kernel is None
+    rows, is_linear = training.rows, training.recipe.kernel is None
 
     def waiting() -> list[int]:
         """Problems that have no answer, or one that a limit has ended."""
@@ -197,7 +197,7 @@ def _solve_in_turn(
         found[k] = starts[k] = new
 
     while some := waiting():
-        if is_free and shared.are_apart(rows, len(some)):
+        if is_linear and is_free(training) and shared.are_apart(rows, len(some)):
             whole = dataclasses.replace(training, starts=starts)
             solves = [
                 functools.partial(_solve_or_skip, whole, k, saved[k]) for k in some

@@ -25,13 +25,15 @@ def _routine(name: str, *types: Any) -> Any:
     The functions of `scipy.linalg.lapack` do not: factors of several classes, each in a
     thread, would wait for each other.
     """
-    capsule, api = cython_lapack.__pyx_capi__[name], ctypes.pythonapi
-    api.PyCapsule_GetName.restype = ctypes.c_char_p
-    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None, *types)(address)
+    # Objects of our own: attributes of `pythonapi` are those of all the process.
+    named, pointer = map(
+        ctypes.pythonapi.__getitem__, ("PyCapsule_GetName", "PyCapsule_GetPointer")
+    )
+    named.restype, named.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype = ctypes.c_void_p
+    pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    capsule = cython_lapack.__pyx_capi__[name]
+    return ctypes.CFUNCTYPE(None, *types)(pointer(capsule, named(capsule)))
 
 
 _INT = ctypes.POINTER(ctypes.c_int)

@@ -305,7 +305,7 @@ def _for_sparse(facts: Facts, tall: float) -> float:
 def _for_sparse_squared(facts: Facts) -> float:
     """Mean C |z|^2 up to which coordinate descent is fastest: sparse, squared loss."""
     n, each, is_class = facts.n, facts.samples / facts.n, facts.is_class
-    if each <= (SQUARED_ROWS if is_class else 1):
+    if each < SQUARED_ROWS if is_class else each <= 1.0:
         return DESCENT_SPARSE
     if n <= WIDE:
         times = SQUARED_CLASSES if is_class else SQUARED_TARGETS

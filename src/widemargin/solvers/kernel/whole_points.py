@@ -217,7 +217,7 @@ def settled(
 
 
 def cancelled(method: Method, c: Vector) -> Vector:
-    """The c of each sample by one of its two variables: what both have is taken off."""
+    """The c of each sample as one of its two variables: their sum, within bounds."""
     both = np.tile(c.reshape(2, -1).sum(axis=0), 2)
     return np.asarray(np.clip(both, method.lower, method.upper))
 
