@@ -197,7 +197,8 @@ def test_no_more_solves_at_a_time_than_threads():
     assert solve_apart(rows, solves(both.wait)) == list(range(6))
     assert max(most) == 2
     most.clear()
-    assert solve_apart(rows, solves(lambda: 0), memory_limit=1) == list(range(6))
+    alone = solves(lambda: time.sleep(0.02))
+    assert solve_apart(rows, alone, memory_limit=1) == list(range(6))
     assert max(most) == 1
     assert rows.sweeps == 1 + 12  # and one for the moments, which it keeps
 
