@@ -3,6 +3,7 @@
 import functools
 import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self, TypeGuard
@@ -34,6 +35,8 @@ APART_BYTES = 64 << 20
 # Seconds after which to look whether there was a Ctrl-C: one that comes as a thread
 # begins to wait does not wake it.
 POLL = 0.1
+# Seconds in which threads have to end after a second one.
+PATIENCE = 5.0
 
 # No solver factors larger dense matrices (solvers/linear/normal_equations.py).
 LARGEST_MATRIX = 4000
@@ -157,13 +160,20 @@ class _Meeting:
                 self._changed.notify()
 
         self._rows.check_finite()  # once, before there are threads
+        threads = [
+            threading.Thread(target=work, daemon=True) for _ in range(self._threads)
+        ]
         try:
-            for _ in range(self._threads):
-                threading.Thread(target=work, daemon=True).start()
+            for thread in threads:
+                thread.start()
             while self._serve():
                 pass
         except BaseException:
             self._close()
+            # A thread that is in the core when Python ends takes the process with it.
+            end = time.monotonic() + PATIENCE
+            for thread in filter(threading.Thread.is_alive, threads):
+                thread.join(max(0.0, end - time.monotonic()))
             raise
         if errors:
             raise errors[0]
