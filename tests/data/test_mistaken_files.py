@@ -290,7 +290,7 @@ def test_models_are_no_data(here, capsys, name):
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ([0, 1], "an accuracy needs labels 1 and -1, which is an outlier, on"),
+        ([0, 1], "(60 rows); an accuracy needs labels: 1, and -1 of outliers"),
         ([-1, 1], " %, accuracy "),
     ],
 )

@@ -53,8 +53,9 @@ def in_words(facts: dict[str, float], path: str, m: int) -> str:
     on = f"on {path} ({m:,} rows)"
     right = f"accuracy {100 * facts['accuracy']:.2f} %" if "accuracy" in facts else ""
     if "outliers" in facts:
-        unknown = "an accuracy needs labels 1 and -1, which is an outlier"
-        return f"outliers {100 * facts['outliers']:.2f} %, {right or unknown}, {on}"
+        share = f"outliers {100 * facts['outliers']:.2f} %"
+        unknown = "an accuracy needs labels: 1, and -1 of outliers"
+        return f"{share}, {right} {on}" if right else f"{share} {on}; {unknown}"
     if right:
         return f"{right} {on}"
     return (
