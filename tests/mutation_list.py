@@ -2525,4 +2525,11 @@ MUTATIONS = [
         "return times * facts.factor_cost",
         ("tests/solvers/test_auto.py",),
     ),
+    Mutation(
+        "apart: threads end after a second Ctrl-C",
+        "shared.py",
+        "thread.join(max(0.0, end - time.monotonic()))",
+        "pass",
+        ("tests/estimators/test_multiclass.py",),
+    ),
 ]

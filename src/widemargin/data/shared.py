@@ -35,7 +35,7 @@ APART_BYTES = 64 << 20
 # Seconds after which to look whether there was a Ctrl-C: one that comes as a thread
 # begins to wait does not wake it.
 POLL = 0.1
-# Seconds in which threads have to end after a second one.
+# Seconds that threads have to end in after a second Ctrl-C.
 PATIENCE = 5.0
 
 # No solver factors larger dense matrices (solvers/linear/normal_equations.py).
