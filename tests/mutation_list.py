@@ -2526,6 +2526,20 @@ MUTATIONS = [
         ("tests/solvers/test_auto.py",),
     ),
     Mutation(
+        "auto: descent that has not stood its trial ends",
+        "auto.py",
+        "return (on_trial and step.active > kept) or enough(step)",
+        "return enough(step)",
+        ("tests/solvers/test_auto.py",),
+    ),
+    Mutation(
+        "interior point: it starts by the gap of its start",
+        "interior_point.py",
+        "min(max(start.gap, WARM_MU), COLD_MU)",
+        "WARM_MU",
+        ("tests/solvers/test_auto.py",),
+    ),
+    Mutation(
         "apart: threads end after a second Ctrl-C",
         "shared.py",
         "thread.join(max(0.0, end - time.monotonic()))",

@@ -1,13 +1,13 @@
-"""Coordinate descent or Newton's method: sparse rows of some hundred columns.
+"""Coordinate descent, Newton's method, and what "auto" makes of both.
 
-Draws problems with more than 256 columns and a random kappa (mean C |z|^2). With the
-hinge Newton's is the interior point method: up to 1,500 columns, at most 20 rows and
-for classes at least two rows a column, kappa from 1 to 300. With the squared hinge it
-is the active set method: up to 6,000 columns, 1 to 60 rows a column, kappa from 0.1 to
-300. Each is solved with both to gaps of .1, .01, 1e-3 and 1e-4. What the rules of
-"auto" would take is compared with the better one of the two: geometric means of the
-ratios, the 95th percentile, and the largest. Processor seconds; what is not solved in
-some seconds counts as these. Prints a table and writes OUTPUT/descent_or_newton.txt.
+Draws linear problems: sparse rows of 257 to 1,500 columns, of more, of more columns
+than rows, and dense ones; the hinge and its square; classes and targets with four
+amounts of noise; both intercepts that bound a path; kappa (mean C |z|^2) from 0.1 to
+10,000; gaps of 1e-2, 1e-3 and 1e-4. Each is solved by coordinate descent, by the Newton
+method that "auto" has for it, and by "auto". Processor seconds; what is not solved in
+some seconds counts as these. Says how many times as long as the better method each
+takes: the geometric mean, the 95th percentile, the largest, and the sums. Prints a
+table and writes OUTPUT/descent_or_newton.txt.
 """
 
 import argparse
@@ -25,45 +25,32 @@ from widemargin import Problem, solve
 from widemargin.problems.regression import regression_problem
 from widemargin.solvers import auto
 
-TOLS = 0.1, 0.01, 1e-3, 1e-4
-ENTRIES, PATIENCE = (5, 60), 1.5
+TOLS, NOISES, INTERCEPTS = (
+    (1e-2, 1e-3, 1e-4),
+    (0.0, 0.1, 0.3, 1.0),
+    ("free", "penalized"),
+)
+KAPPAS, ENTRIES, PATIENCE = (0.1, 10_000.0), (5, 80), 5.0
+METHODS = "auto", "coordinate_descent", "Newton's method"
+HEAD = f"{'':44}" + "".join(f"{name:>28}" for name in METHODS)
 
 
-class Loss(NamedTuple):
-    """A loss, Newton's method for it, and which problems are drawn."""
+class Shape(NamedTuple):
+    """Which rows are drawn: their columns, and the rows of a column."""
 
     name: str
-    newton: str
     columns: tuple[float, float]
-    rows: tuple[float, float]  # of a column
-    kappas: tuple[float, float]
+    rows: tuple[float, float]
     most_stored: int
-
-    @property
-    def methods(self):
-        """What is compared."""
-        return "coordinate_descent", self.newton
+    is_sparse: bool = True
 
 
-INSIDE = 0.6, auto.INSIDE_ROWS
-LOSSES = (
-    Loss("hinge", "interior_point", (257, 1500), INSIDE, (1.0, 300.0), 600_000),
-    Loss("squared_hinge", "active_set", (257, 6000), (1, 60), (0.1, 300.0), 1_500_000),
+SHAPES = (
+    Shape("sparse, up to 1,500 columns", (257, 1500), (0.5, 60), 1_500_000),
+    Shape("sparse, more columns", (1501, 12_000), (0.7, 30), 1_500_000),
+    Shape("sparse, more columns than rows", (1501, 40_000), (0.03, 0.7), 1_500_000),
+    Shape("dense", (10, 1500), (2, 200), 4_000_000, is_sparse=False),
 )
-
-
-HEAD = f"{'':24}{'':22}" + "".join(f"{f'gap {tol:g}':>18}" for tol in TOLS)
-
-
-def scattered(rng, m, n, count):
-    """About so many ones a row, anywhere, and a linear target with noise."""
-    columns = rng.integers(0, n, size=(m, count)).ravel()
-    rows = np.repeat(np.arange(m), count)
-    X = sparse.csr_matrix((np.ones(m * count), (rows, columns)), shape=(m, n))
-    X.sum_duplicates()
-    X.data[:] = 1.0
-    t = X @ rng.normal(size=n)
-    return X, (t - t.mean()) / t.std() + 0.3 * rng.normal(size=m)
 
 
 def between(rng, ends):
@@ -71,22 +58,53 @@ def between(rng, ends):
     return float(np.exp(rng.uniform(*np.log(ends))))
 
 
-def drawn(rng, loss, is_class):
-    """A problem."""
+def scattered(rng, m, n, count):
+    """About so many ones a row, anywhere."""
+    columns = rng.integers(0, n, size=(m, count)).ravel()
+    rows = np.repeat(np.arange(m), count)
+    X = sparse.csr_matrix((np.ones(m * count), (rows, columns)), shape=(m, n))
+    X.sum_duplicates()
+    X.data[:] = 1.0
+    return X
+
+
+def dense(rng, m, n):
+    """Normal entries, with a spectrum that falls in half of the draws."""
+    X = rng.normal(size=(m, n))
+    if rng.random() < 0.5:
+        return X
+    basis = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    return X @ (basis * np.arange(1.0, n + 1.0) ** -rng.random()) * np.sqrt(n)
+
+
+def drawn_rows(rng, shape):
+    """Rows of a shape."""
     while True:
-        n, count = int(between(rng, loss.columns)), int(between(rng, ENTRIES))
-        m = int(n * between(rng, loss.rows))
-        if m * count <= loss.most_stored:
+        n, count = int(between(rng, shape.columns)), int(between(rng, ENTRIES))
+        m = int(n * between(rng, shape.rows))
+        if m >= 300 and m * (count if shape.is_sparse else n) <= shape.most_stored:
             break
-    X, t = scattered(rng, m, n, count) if rng.random() < 0.5 else documents(m, n, count)
+    if not shape.is_sparse:
+        return dense(rng, m, n)
+    return (
+        scattered(rng, m, n, count) if rng.random() < 0.5 else documents(m, n, count)[0]
+    )
+
+
+def drawn(rng, shape, loss, is_class):
+    """A problem, and the gap to solve it to."""
+    X = drawn_rows(rng, shape)
+    s = X @ rng.normal(size=X.shape[1])
+    s /= s.std()
+    t = s + rng.choice(NOISES) * rng.normal(size=len(s))
+    level, intercept = np.quantile(t, rng.uniform(0.5, 0.97)), rng.choice(INTERCEPTS)
 
     def made(C):
         if is_class:
-            signs = np.where(t > np.median(t), 1.0, -1.0)
-            return Problem(X, signs, C, loss.name, "penalized")
-        return regression_problem(X, t, C, EPSILON, loss.name, "penalized")
+            return Problem(X, np.where(t > level, 1.0, -1.0), C, loss, str(intercept))
+        return regression_problem(X, t, C, EPSILON, loss, str(intercept))
 
-    return made(between(rng, loss.kappas) / made(1.0).kappa)
+    return made(between(rng, KAPPAS) / made(1.0).kappa), float(rng.choice(TOLS))
 
 
 def seconds(problem, method, tol):
@@ -97,52 +115,51 @@ def seconds(problem, method, tol):
     return spent if found.status == "solved" else max(spent, PATIENCE)
 
 
-def is_near_the_border(problem, loss):
-    """Whether it is one of those that the rule is for."""
-    facts = auto.Facts.of(problem, TOLS[0])
-    return facts.suits_inside if loss.name == "hinge" else facts.is_sparse
+def newton(problem, tol):
+    """The Newton method that "auto" has for a problem."""
+    facts = auto.Facts.of(problem, tol)
+    return auto.newton_for(facts).solver.name
 
 
-def measured(rng, loss, is_class, problems):
-    """Seconds of both methods (problems, gaps, 2), and which one auto takes first."""
-    taken, times = [], []
-    while len(times) < problems:
-        problem = drawn(rng, loss, is_class)
-        if not is_near_the_border(problem, loss):
-            continue
-        each = [auto.choose(problem, tol=tol).solver.name for tol in TOLS]
-        taken.append([loss.methods.index(name) for name in each])
-        times.append([[seconds(problem, s, tol) for s in loss.methods] for tol in TOLS])
-    return np.array(times), np.array(taken)
+def measured(rng, shape, loss, is_class, problems):
+    """Seconds of the three (problems, 3)."""
+    times = []
+    for _ in range(problems):
+        problem, tol = drawn(rng, shape, loss, is_class)
+        methods = "auto", "coordinate_descent", newton(problem, tol)
+        times.append([seconds(problem, method, tol) for method in methods])
+    return np.array(times)
 
 
-def lines_of(kind, methods, times, taken):
-    """Lines of the table: what auto takes, and each method alone."""
-    picks = {"as auto": taken, **{s: 0 * taken + k for k, s in enumerate(methods)}}
-    for key, pick in picks.items():
-        own = np.take_along_axis(times, pick[:, :, np.newaxis], 2)[:, :, 0]
-        over = own / times.min(axis=2)
-        mean = np.exp(np.log(over).mean(axis=0))
-        said = zip(mean, np.quantile(over, 0.95, axis=0), over.max(axis=0), strict=True)
-        cells = (f"{a:.2f}, {b:.2f}, {c:.3g}" for a, b, c in said)
-        yield f"{kind:24}{key:22}" + "".join(f"{cell:>18}" for cell in cells)
+def line_of(name, times):
+    """A line of the table."""
+    best = times[:, 1:].min(axis=1)
+    over = times / best[:, np.newaxis]
+    mean, sums = np.exp(np.log(over).mean(axis=0)), times.sum(axis=0) / best.sum()
+    tail = np.quantile(over, 0.95, axis=0)
+    said = zip(mean, tail, over.max(axis=0), sums, strict=True)
+    cells = (f"{a:.2f}, {b:.2f}, {c:.3g}, {d:.2f}" for a, b, c, d in said)
+    return f"{name:44}" + "".join(f"{cell:>28}" for cell in cells)
 
 
 def main():
-    """Measure both kinds of problems."""
+    """Measure all kinds of problems."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--problems", type=int, default=100)
+    parser.add_argument("--problems", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=RESULTS / "linear")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     here = machine({})
     lines = [f"{here['cpu']}; {here['versions']}; {options.problems} each", HEAD]
-    for loss, kind in itertools.product(LOSSES, ("targets", "classes")):
+    kinds = itertools.product(SHAPES, ("hinge", "squared_hinge"), (True, False))
+    for shape, loss, is_class in kinds:
         rng = np.random.default_rng(options.seed)
-        found = measured(rng, loss, kind == "classes", options.problems)
-        lines += lines_of(f"{loss.name}, {kind}", loss.methods, *found)
-    print("\n".join(lines))
+        times = measured(rng, shape, loss, is_class, options.problems)
+        kind = f"{loss.replace('_hinge', '')}, {'classes' if is_class else 'targets'}"
+        lines.append(line_of(f"{shape.name}, {kind}", times))
+        print(lines[-1], flush=True)
+    lines.append("times the better of descent and Newton: mean, 95 %, largest, sums")
     (options.output / "descent_or_newton.txt").write_text("\n".join(lines) + "\n")
 
 

@@ -118,7 +118,6 @@ CONSTANTS = (
     Constant(KERNEL + "batch", "SHARED_WORK", (15_000, 240_000), "pairs of classes"),
     Constant("kernels.given", "COST", (2.0, 32.0), "given pairs"),
     Constant(LINEAR + "batch", "SHARED_ENTRIES", (25_000, 400_000), "classes"),
-    Constant("solvers.auto", "DESCENT_ROWS", (600, 10_000), "tall"),
     Constant("solvers.auto", "MOST_UPDATES", (30.0, 300.0), "first descent"),
     Constant("solvers.auto", "MOST_SWEEPS", (130, 1200), "large C"),
     Constant("solvers.auto", "WIDE_UPDATES", (100.0, 300.0), "text"),

@@ -45,8 +45,8 @@ def test_a_polished_machine_is_the_exact_one(digits, scheme, loss):
         assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=2e-4)
     # The exact solver starts at the other one's answer: not at zero, where P = C m.
     first = [primal for k, iteration, primal in steps if (k, iteration) == (0, 0)]
-    assert len(first) == 2
-    assert first[1] < first[0]
+    assert len(set(first)) == 2
+    assert first[-1] < first[0]
 
 
 def test_a_checkpoint_is_that_of_the_exact_solver(moons, tmp_path):
@@ -175,7 +175,7 @@ class Ticks:
 
 def test_problems_share_the_time_and_take_what_others_leave(digits, monkeypatch):
     X, y = digits[0][:400], digits[1][:400] % 5
-    options = {"gamma": 0.05, "rank": 40}
+    options = {"gamma": 0.05, "rank": 40, "C": 100.0}
     whole = SVC(**options, callback=lambda step: False).fit(X, y)
     needed = sum(len(s.trace) for s in whole.solutions_)
     clock = Ticks(monkeypatch)

@@ -24,12 +24,12 @@ MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
 # The same of dense rows with at least one column for two rows, where mean C times mean
-# |x|^2 is above what "auto" takes coordinate descent for (`benchmarks/core/wide.py`).
+# |x|^2 is above the third number (`benchmarks/core/wide.py`).
 # Classifiers of 1,000 rows x 3,000 columns with C = 1 and 100 take 0.08 s, not 0.7 to
 # 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not 0.9 to 3; with 1,000 x 400
 # some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
-MOST_WIDE, WIDE_SHARE = 3_000, 0.5
+MOST_WIDE, WIDE_SHARE, WIDE_KAPPA = 3_000, 0.5, 10.0
 # Products of more dense rows, which all classes share, come before other solvers up to
 # so many rows; and up to so many times the columns of all problems, for so many steps a
 # row: the hinge, and the squared one, for which Newton's method takes less time where
@@ -192,7 +192,9 @@ def steps_as_newton(n: int) -> int:
 def suits_descent(training: Training) -> float:
     """Visits of coordinate descent for problems of sparse rows; 0 where others suit."""
     facts = _facts_of_sparse(training)
-    return facts.visits if facts is not None and facts.descends else 0.0
+    if facts is None or not facts.descends:
+        return 0.0
+    return facts.least_visits if suits_gradients(training) else facts.visits
 
 
 def suits_gradients(training: Training) -> bool:
@@ -258,7 +260,7 @@ def suits_products(training: Training, m: int) -> bool:
     if training.recipe.solver == NAME:
         return True
     kappa = float(np.mean(training.C)) * _mean_square(training)
-    return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else auto.DESCENT_MANY)
+    return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else WIDE_KAPPA)
 
 
 def steps_before_others(training: Training) -> Before:
@@ -276,7 +278,9 @@ def steps_before_others(training: Training) -> Before:
     if not (suits or faced):
         return Before(0)
     facts = _facts(training)
-    if facts.descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m):
+    few = n <= auto.WIDE and facts.kappa > (WIDE_KAPPA if n > auto.MANY else 1.0)
+    descends = facts.descends and not (is_bounded and few)
+    if descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m):
         return Before(0)
     return _faced(m, n) if faced else Before(steps * m)
 

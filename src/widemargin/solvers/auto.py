@@ -36,9 +36,13 @@ MANY, WIDE = 500, 1500
 # at most (1500 x 5000, C = 1, free intercept: 2 s instead of 18 s).
 DENSE, DENSE_ORDER = 0.25, 4000
 # Mean C |z|^2 up to which coordinate descent is fastest, at least as a start, for the
-# hinge (wide data, many columns, other) and the squared hinge (wide, many columns; with
-# fewer Newton's method is, whatever C is): from benchmarks/linear/rules.py.
-DESCENT_WIDE, DESCENT_MANY, DESCENT_TALL = 1000.0, 10.0, 1.0
+# hinge: with more columns than WIDE, and with others, this over the rows a column. (For
+# WIDE benchmarks/linear/rules.py. 560 problems of 10 to 1,500 dense columns, kappa from
+# 0.3 to 3,000, over the better of both: with borders of 1 and 10 classes 1.29 times as
+# long, targets 1.13; with 100, 200 and 400 1.17, 1.12 and 1.09; 1.09, 1.07 and 1.09.)
+DESCENT_WIDE, DESCENT_DENSE = 1000.0, 300.0
+# The same for the squared hinge: with more columns than WIDE, than MANY; with fewer
+# Newton's method is fastest, whatever C is.
 SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # The same for the squared loss and dense rows of more columns than the first number, in
 # n^2 / m, which is what a step of Newton's method costs beside a visit of all rows; and
@@ -46,27 +50,25 @@ SQUARED_WIDE, SQUARED_MANY = 1000.0, 1.0
 # to 100 columns, with a border of 0.5, up to 6 times as long. kappa counts the mean of
 # columns far from zero: there small fits may take 3 times as long.)
 DENSE_COLUMNS, SQUARED_DENSE, DENSE_UPDATES = 100, 2.0, 0.2
-# The same for wide sparse rows with no more rows than columns, and for the hinge with
-# more, up to so many rows a column with margins of 1 and with others; beyond Newton's
-# method is faster. (linear/sparse.py, gap 1e-4, Newton's time over descent's, scattered
-# entries, 10 and 20 rows a column: kappa 4 classes 2.5 and 1.6, targets 1.0 and 0.4;
-# kappa 43 0.7 and 0.3, at most 0.3 and 0.2.)
-DESCENT_SPARSE, HINGE_ROWS, TARGET_ROWS = 20_000.0, 15, 8
-# The same for wide sparse rows and the squared loss: of targets with more rows than
-# columns, and of all with at least so many rows a column. (linear/sparse.py, gap 1e-4,
-# Newton's time over descent's, scattered entries, 4 to 20 rows a column: kappa 0.4 0.6
-# to 1.0, 4 0.2 to 0.8; Zipf's words, 7 rows: kappa 0.2 1.3, 2 0.8.)
-SQUARED_FEW, SQUARED_ROWS, SQUARED_TALL = 4.0, 4, 0.3
+# The same for sparse rows of more than WIDE columns, in the cube of the columns a row,
+# for the hinge and for classes with the squared loss. (Over the better of both, 1,300
+# problems with the hinge of 1,501 to 40,000 columns: classes 1.12 times as long, with
+# the trial below, targets 1.16. 500 and 4,000: 1.12 to 1.14, 1.16 to 1.19; squares in
+# place of the cube 1.16, 1.24.)
+WIDE_BORDER = 1500.0
+# The same for their targets with the squared loss, in the columns a row. Where rows are
+# few, the third number: for classes with fewer than the second number a column, for
+# targets with no more than columns. (Few rows: Newton's method 2 to 20 times as long as
+# descent, up to 120. A border of 30 a row for all: 1.1 to 1.2 times as long.)
+SQUARED_BORDER, SQUARED_ROWS, DESCENT_SPARSE = 4.0, 4, 20_000.0
 # Of at most WIDE columns so many times the root of n^3 over the stored entries, which
 # is what a factor costs beside a visit of all rows, over the rows a column: targets,
 # and classes with at least so many rows. (benchmarks/core/descent_or_newton.py.)
 SQUARED_TARGETS, SQUARED_CLASSES = 1.8, 5.0
-# Columns from which sparse rows count as wide, too, and what C |z|^2 is at most where
-# these are few and the rows more, or fewer, than suit an interior point: Newton's
-# matrices cost less there. (linear/sparse.py, 3,000 rows of ten ones, 1,000 columns,
-# C = 1, 10 and 100: hinge 0.04 to 0.2 of the time, squared hinge 0.03 to 0.07; 140 fits
-# of 300 to 1,400 columns: 0.7 of the time, 0.01 to 1.2.)
-SPARSE_COLUMNS, SPARSE_FEW = 256, 200.0
+# Columns from which sparse rows count as wide, too. (linear/sparse.py, 3,000 rows of
+# ten ones, 1,000 columns, C = 1, 10 and 100: hinge 0.04 to 0.2 of the time, squared
+# hinge 0.03 to 0.07.)
+SPARSE_COLUMNS = 256
 # Such rows with no more columns than WIDE, up to so many rows a column: an interior
 # point needs 6 to 18 factors where the augmented Lagrangian needs 40 to 200. (Hinge,
 # 1,000 to 20,000 rows of 10 to 100 entries, 300 to 1,400 columns, kappa from 1 to
@@ -75,19 +77,30 @@ SPARSE_COLUMNS, SPARSE_FEW = 256, 200.0
 INSIDE_ROWS, INSIDE_CLASS = 20, 2
 # What C |z|^2 is at most for descent there, of targets and classes: so many times the
 # root of n^3 over the stored entries, which is what a factor costs beside a visit of
-# all rows, times the fourth root of the gap asked for; and the visits after which it
-# gives up, in the same roots. (benchmarks/core/descent_or_newton.py, 200 other fits
-# than those the border is from, gaps of .1 to 1e-4, over the better of both: targets
-# 1.05 to 1.08 times as long, with a border of 10 1.15 to 1.5, and up to 6.9 times with
-# fewer rows than columns; classes 1.0 to 1.02, by descent alone 1.01 to 1.3.)
-INSIDE_TARGETS, INSIDE_CLASSES, INSIDE_VISITS = 1.3, 9.5, 6.0
-# Rows a column from which Newton's method on a sample is a better start. (600 and
-# 10,000: 0.95 to 1.1 of the time, benchmarks/core/untuned.py.)
-DESCENT_ROWS = 2500
+# all rows, times the fourth root of the gap asked for. (200 other fits than those the
+# border is from, gaps of .1 to 1e-4, over the better of both: targets 1.05 to 1.08
+# times as long, with a border of 10 1.15 to 1.5, and up to 6.9 times with fewer rows
+# than columns; classes 1.0 to 1.02, by descent alone 1.01 to 1.3.)
+INSIDE_TARGETS, INSIDE_CLASSES = 1.3, 9.5
+# Classes of sparse rows are tried beyond these borders, with the hinge up to so many
+# times the border: after the second number of visits, in units of m, descent goes on if
+# kappa times a power of the share of rows that it has not left out is at most the
+# border. Few rows near the margin are few visits, and kappa says nothing of them.
+# (1,900 problems of 257 to 1,500 columns with kappa from 0.3 to 3,000, gaps from 1e-2
+# to 1e-4, over the better of both: hinge 1.12 times as long without a trial, 1.06 with
+# it, squared hinge 1.18 and 1.07; 95th percentiles 2.3 and 1.5, 3.0 and 1.5. Powers of
+# 3 to 6: 1.06 to 1.09. More columns with the hinge: 1.16 and 1.12. Dense rows and
+# targets are no better for it.)
+TRIED, TRIAL, TRIAL_POWER = 30.0, 8.0, 5
+# With the squared hinge where such a trial is short beside Newton's method, a 15th of
+# its time in the mean: from so large a root of what a factor costs beside a visit of
+# all rows on, over the root of the rows a column, whatever kappa is.
+TRIED_FACTORS = 10.0
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
-# the augmented Lagrangian does. (30 and 300: 0.96 to 1.02 of the time; 130: 0.94 to
-# 1.3, 1200: 0.95 to 1.04, benchmarks/core/untuned.py.)
-MOST_UPDATES, MOST_SWEEPS = 100.0, 400
+# the augmented Lagrangian does. (100, 200 and 400: 1.11, 1.09 and 1.09 times as long as
+# the better method, the 560 dense problems above; sweeps of 130: 0.94 to 1.3, 1200:
+# 0.95 to 1.04, benchmarks/core/untuned.py.)
+MOST_UPDATES, MOST_SWEEPS = 200.0, 400
 # Sweeps after which an interior point goes on from Newton's methods of the bounded and
 # the squared loss if their dual objective is below that of zero: so many rows pass to
 # and fro then that most others need 100 to 500 steps, an interior point 10 to 40.
@@ -104,10 +117,20 @@ SQUARED_UPDATES = 60.0
 # 0.8 to 1.1, 0.7 to 1.2 and 0.7 to 3.2 of the time, benchmarks/core/untuned.py.)
 SPARSE_UPDATES = 12.0
 # The same for wide rows and the hinge, where an interior point solves for min(m, n)
-# numbers. (100, 200, 1000, targets of `documents` and Reuters, C from 10 to 1e4: 1.4,
-# 1.0 to 1.5, 1.1 to 3.1 of the best time; sweeps: 400 not solved in 10 s, 3000 0.98 to
-# 1.0 of the time, benchmarks/core/untuned.py.)
-WIDE_UPDATES, WIDE_SWEEPS = 200.0, 1500
+# numbers. (The next benchmark, 1,100 problems of 1,501 to 40,000 columns, visits as the
+# last epoch promises them: 200, 400 and 800 1.15, 1.07 and 1.05 times as long as the
+# better method for classes, 1.20, 1.12 and 1.12 for targets; without that promise 1.06
+# to 1.12 and 1.2. Sweeps: 400 not solved in 10 s, 3000 0.98 to 1.0 of the time,
+# benchmarks/core/untuned.py; if all count as one, however few rows they read, 1.4 to 3
+# times as long.)
+WIDE_UPDATES, WIDE_SWEEPS = 500.0, 1500
+# The same for sparse rows of at most WIDE columns, for the hinge in roots of what a
+# factor costs beside a visit of all rows, for the squared loss in such roots over the
+# root of the rows a column. (benchmarks/core/descent_or_newton.py, 3,300 problems,
+# over the better method. Hinge: 6, 10 and 20 1.07, 1.05 and 1.04 times as long. Squared
+# loss: without 1.21, 3, 6, 10 and 20 1.09, 1.07, 1.07 and 1.07 for classes, 1.06, 1.03,
+# 1.03 and 1.02 for targets; if they count that are promised, up to 1.13.)
+FACTOR_UPDATES, SQUARED_FACTOR_UPDATES = 15.0, 10.0
 
 # A new solver is one file and one line here.
 SOLVERS: dict[str, type[Solver]] = {
@@ -235,15 +258,37 @@ class Facts(NamedTuple):
         return self.n / math.sqrt(max(self.density * self.samples, 1.0))
 
     @property
-    def visits(self) -> float:
-        """Visits, in units of m, after which coordinate descent gives up."""
-        if self.is_bounded and self.suits_inside:
-            return max(WIDE_UPDATES, INSIDE_VISITS * self.factor_cost)
+    def has_factors(self) -> bool:
+        """Whether they are sparse rows, but Newton's method factors matrices."""
+        return self.is_sparse and self.n <= WIDE
+
+    @property
+    def each(self) -> float:
+        """Rows a column."""
+        return self.samples / self.n
+
+    @property
+    def least_visits(self) -> float:
+        """Visits, in units of m, after which it gives up where nothing else is said."""
         if self.is_bounded:
-            return WIDE_UPDATES if self.n > WIDE or self.is_sparse else MOST_UPDATES
-        if not self.is_sparse:
-            return DENSE_UPDATES * min(self.n, WIDE)
-        return max(SQUARED_UPDATES, SPARSE_UPDATES * math.sqrt(self.kappa))
+            return WIDE_UPDATES if self.n > WIDE else MOST_UPDATES
+        if self.is_sparse:
+            return max(SQUARED_UPDATES, SPARSE_UPDATES * math.sqrt(self.kappa))
+        return DENSE_UPDATES * min(self.n, WIDE)
+
+    @property
+    def visits(self) -> float:
+        """Visits, in units of m, after which coordinate descent gives up.
+
+        More of them where Newton's method factors matrices for sparse rows.
+        """
+        if not self.has_factors:
+            return self.least_visits
+        if self.is_bounded:
+            times = FACTOR_UPDATES
+        else:
+            times = SQUARED_FACTOR_UPDATES / math.sqrt(self.each)
+        return max(self.least_visits, times * self.factor_cost)
 
     @property
     def size(self) -> str:
@@ -251,18 +296,47 @@ class Facts(NamedTuple):
         return f"{self.samples:,} rows x {self.n:,} features"
 
     @property
+    def border(self) -> float:
+        """Kappa up to which coordinate descent is fastest on rows in memory."""
+        return _border_of_bounded(self) if self.is_bounded else _border_of_squared(self)
+
+    @property
     def descends(self) -> bool:
-        """Whether coordinate descent is chosen."""
-        return isinstance(_for_linear(self).solver, CoordinateDescent)
+        """Whether coordinate descent is chosen, other than for a trial."""
+        return self.is_in_memory and self.kappa <= self.border
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether coordinate descent is tried, if it is not chosen."""
+        if not (self.is_class and self.is_in_memory and self.is_sparse):
+            return False
+        if self.is_bounded:
+            return self.kappa <= TRIED * self.border
+        brief = self.factor_cost >= TRIED_FACTORS * math.sqrt(self.each)
+        return self.has_factors and brief
+
+
+def newton_for(facts: Facts) -> ChosenSolver:
+    """The method for a linear problem where coordinate descent is not."""
+    return (
+        _newton_for_bounded(facts) if facts.is_bounded else _newton_for_squared(facts)
+    )
 
 
 def _for_linear(facts: Facts) -> ChosenSolver:
-    return _for_bounded(facts) if facts.is_bounded else _for_unbounded(facts)
+    newton = newton_for(facts)
+    if facts.descends:
+        reason, enough = _small(facts), _until_over(facts)
+    elif facts.is_tried:
+        reason, enough = _tried(facts), _after_trial(facts, _until_over(facts))
+    else:
+        return newton
+    reserves = (Reserve(newton.solver, enough), *newton.reserves)
+    return ChosenSolver(CoordinateDescent(), reason, reserves)
 
 
-def _for_bounded(facts: Facts) -> ChosenSolver:
-    m, n, kappa = facts.m, facts.n, facts.kappa
-    last = InteriorPoint()
+def _newton_for_bounded(facts: Facts) -> ChosenSolver:
+    m, n, last = facts.m, facts.n, InteriorPoint()
     newton: Solver = AugmentedLagrangian()
     reason = (
         "Newton's method on the rows near the margin needs few sweeps, whatever C is"
@@ -275,57 +349,41 @@ def _for_bounded(facts: Facts) -> ChosenSolver:
     elif facts.suits_inside:
         newton, reserves = last, (back,)
         reason = "it needs few iterations on sparse rows with so many columns"
-    most = DESCENT_TALL if n <= MANY else DESCENT_MANY
-    if facts.is_sparse:
-        most = _for_sparse(facts, most)
-    elif n > WIDE:
-        most = DESCENT_WIDE
-    few_rows = n > WIDE or m < DESCENT_ROWS * n
-    # By sweeps of files descent takes many times as many.
-    if kappa <= most and few_rows and facts.is_in_memory:
-        reserves = (Reserve(newton, _after_updates(facts.visits)), *reserves)
-        return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
     return ChosenSolver(newton, f"because {reason} ({facts.size})", reserves)
 
 
-def _for_sparse(facts: Facts, tall: float) -> float:
-    """Mean C |z|^2 up to which coordinate descent is fastest: sparse, hinge.
+def _newton_for_squared(facts: Facts) -> ChosenSolver:
+    last = Reserve(InteriorPoint(), _after_sweeps(facts))
+    reason = "because Newton's method on the active rows takes few sweeps"
+    return ChosenSolver(ActiveSet(), f"{reason} ({facts.size})", (last,))
 
-    ``tall`` is that of classes with many rows a column.
-    """
-    m, n, is_class = facts.samples, facts.n, facts.is_class
+
+def _border_of_bounded(facts: Facts) -> float:
+    n, is_class = facts.n, facts.is_class
+    if n > WIDE:
+        return WIDE_BORDER / facts.each**3 if facts.is_sparse else DESCENT_WIDE
     if facts.suits_inside:
         times = INSIDE_CLASSES if is_class else INSIDE_TARGETS
         return times * facts.factor_cost * math.sqrt(math.sqrt(facts.tol))
-    if m < (HINGE_ROWS if is_class else TARGET_ROWS) * n:
-        return DESCENT_SPARSE if n > MANY else SPARSE_FEW
-    return tall if is_class or n <= WIDE else DESCENT_TALL
-
-
-def _for_sparse_squared(facts: Facts) -> float:
-    """Mean C |z|^2 up to which coordinate descent is fastest: sparse, squared loss."""
-    n, each, is_class = facts.n, facts.samples / facts.n, facts.is_class
-    if each < SQUARED_ROWS if is_class else each <= 1.0:
+    if facts.is_sparse and is_class and facts.each < INSIDE_CLASS:
         return DESCENT_SPARSE
-    if n <= WIDE:
+    return DESCENT_DENSE / facts.each
+
+
+def _border_of_squared(facts: Facts) -> float:
+    n, each, is_class = facts.n, facts.each, facts.is_class
+    if facts.is_sparse:
+        if each < SQUARED_ROWS if is_class else each <= 1.0:
+            return DESCENT_SPARSE
+        if n > WIDE:
+            return WIDE_BORDER / each**3 if is_class else SQUARED_BORDER / each
         times = SQUARED_CLASSES if is_class else SQUARED_TARGETS
         return times * facts.factor_cost / each
-    return SQUARED_TALL if each >= SQUARED_ROWS else SQUARED_FEW
-
-
-def _for_unbounded(facts: Facts) -> ChosenSolver:
-    n, kappa, newton = facts.n, facts.kappa, ActiveSet()
-    last = Reserve(InteriorPoint(), _after_sweeps(facts))
-    most = SQUARED_WIDE if n > WIDE else SQUARED_MANY if n > MANY else 0.0
-    if DENSE_COLUMNS < n <= WIDE and facts.density > DENSE:
-        most = max(most, SQUARED_DENSE * n * n / facts.m)
-    if facts.is_sparse:
-        most = _for_sparse_squared(facts)
-    if kappa <= most and facts.is_in_memory:
-        reserves = (Reserve(newton, _before_updates(facts.visits)), last)
-        return ChosenSolver(CoordinateDescent(), _small(facts, most), reserves)
-    reason = "because Newton's method on the active rows takes few sweeps"
-    return ChosenSolver(newton, f"{reason} ({facts.size})", (last,))
+    if n > WIDE:
+        return SQUARED_WIDE
+    most = SQUARED_MANY if n > MANY else 0.0
+    dense = n > DENSE_COLUMNS and facts.density > DENSE
+    return max(most, SQUARED_DENSE * n * n / facts.m) if dense else most
 
 
 def _for_kernel(problem: Problem) -> ChosenSolver:
@@ -335,14 +393,19 @@ def _for_kernel(problem: Problem) -> ChosenSolver:
     return ChosenSolver(IRWLS(), reason)
 
 
-def _small(facts: Facts, most: float) -> str:
+def _small(facts: Facts) -> str:
     """Why coordinate descent."""
-    border = float(f"{most:.2g}")
+    border = float(f"{facts.border:.2g}")
     return (
         "because C is small for these features (mean C times mean |x|^2 = "
         f"{facts.kappa:.2g}, at most {border:g}) and few visits of a row suffice "
         f"({facts.size})"
     )
+
+
+def _tried(facts: Facts) -> str:
+    """Why coordinate descent on trial."""
+    return f"because it is fast where few rows are near the margin ({facts.size})"
 
 
 def has_given_up(start: Any) -> bool:
@@ -386,27 +449,43 @@ def _never(step: Step) -> bool:
     return False
 
 
-def _after_updates(most: float) -> Callable[[Step], bool]:
-    return lambda step: step.details["updates"] >= most
+def _until_over(facts: Facts) -> Callable[[Step], bool]:
+    """When descent has had its visits, or promises to need more.
+
+    Where a factor says how many visits are worth it, such promises only mislead.
+    """
+    most, ahead = facts.visits, 0.0 if facts.has_factors else 1.0
+    return lambda step: step.details["updates"] + ahead * step.details["left"] >= most
 
 
-def _before_updates(most: float) -> Callable[[Step], bool]:
-    """Whether so many visits have been made, or will surely be needed."""
-    return lambda step: step.details["updates"] + step.details["left"] >= most
+def _after_trial(
+    facts: Facts, enough: Callable[[Step], bool]
+) -> Callable[[Step], bool]:
+    """When descent has not stood its trial; later as without one."""
+    kept = facts.m * (facts.border / facts.kappa) ** (1.0 / TRIAL_POWER)
+
+    def is_over(step: Step) -> bool:
+        """Whether it is on trial and too many rows are left, or else has had enough."""
+        on_trial = TRIAL <= step.details["updates"] < 2.0 * TRIAL
+        return (on_trial and step.active > kept) or enough(step)
+
+    return is_over
 
 
 def _after_sweeps(facts: Facts) -> Callable[[Step], bool]:
     """When an interior point goes on from Newton's method.
 
     With a bounded loss after the most sweeps, and of dense rows, with either, after the
-    least ones if D is below that of zero. Beyond WIDE columns its factors cost more.
+    least ones if D is below that of zero. Beyond WIDE columns its factors cost more,
+    and most sweeps are of few rows near the margin: they count by their share.
     """
     most, least = math.inf, LEAST_SQUARED_SWEEPS
     if facts.is_bounded:
         most = WIDE_SWEEPS if facts.n > WIDE else MOST_SWEEPS
         least = LEAST_SWEEPS
     if facts.is_sparse or min(facts.samples, facts.n) > WIDE:
-        return lambda step: step.sweeps >= most
+        m = facts.m
+        return lambda step: step.sweeps * min(1.0, step.active / m) >= most
     return lambda step: (
         step.sweeps >= most or (step.sweeps >= least and step.dual < 0.0)
     )

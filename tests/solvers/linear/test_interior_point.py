@@ -147,10 +147,9 @@ def test_weights_give_the_iterates_of_repeated_rows(loss):
     X, y = PROBLEMS["ndc"]()
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 4, len(y))
-    weighted = solve(Problem(X, y, 0.7 * weight, loss), tol=1e-4)
-    repeated = solve(
-        Problem(np.repeat(X, weight, axis=0), np.repeat(y, weight), 0.7, loss), tol=1e-4
-    )
+    weighted = solve(Problem(X, y, 0.7 * weight, loss), "interior_point", tol=1e-4)
+    X, y = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    repeated = solve(Problem(X, y, 0.7, loss), "interior_point", tol=1e-4)
     assert len(weighted.trace) == len(repeated.trace)
     np.testing.assert_allclose(weighted.w, repeated.w, rtol=1e-9)
     np.testing.assert_allclose(weighted.b, repeated.b, rtol=1e-9)

@@ -172,7 +172,7 @@ def test_linear_svr_takes_it(stored, dtype, loss, intercept):
 def test_others_go_to_other_solvers(monkeypatch):
     assert SVR(kernel="linear").fit(X, TARGET).solution_.solver == "batch"
     for options in ({"max_iter": 50}, {"memory_limit": 16_384}, {"tol": 1e-9}):
-        reg = LinearSVR(**options).fit(X, TARGET)
+        reg = LinearSVR(C=100.0, **options).fit(X, TARGET)
         assert reg.solution_.solver == "augmented_lagrangian"
         assert reg.status_ == "solved"
     monkeypatch.setattr("widemargin.solvers.linear.batch.MOST_STEPS", 1)

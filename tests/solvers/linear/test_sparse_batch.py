@@ -283,8 +283,8 @@ class TestEstimators:
 
     def test_what_is_given_up_goes_on_by_another_method(self, monkeypatch):
         X, target = rows(m=700, n=600)
-        monkeypatch.setattr(auto, "WIDE_UPDATES", 2.0)
-        monkeypatch.setattr(auto, "INSIDE_VISITS", 0.0)
+        monkeypatch.setattr(auto, "MOST_UPDATES", 2.0)
+        monkeypatch.setattr(auto, "FACTOR_UPDATES", 0.0)
         names = []
         run = auto.run
         monkeypatch.setattr(

@@ -289,10 +289,10 @@ class Best(BestSoFar):
 
     def relieved(self) -> Start:
         """The best point for another solver, whose merit shall be its own."""
-        self._least_gap = np.inf
+        gap, self._least_gap = self.relative_gap, np.inf
         alpha: Any = self.alpha()
         own: Any = alpha if isinstance(alpha, RowVector) else alpha.copy()
-        return Start(self.v, own)
+        return Start(self.v, own, gap=gap)
 
     def point(self, v: Vector, state: Any) -> Callable[[], tuple[Vector, float]]:
         """What gives (w, b) of the problem."""

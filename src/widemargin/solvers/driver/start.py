@@ -12,6 +12,7 @@ class Start:
 
     ``given`` is alpha, or what makes it of v where someone asks for it.
 
+    ``gap`` is its relative gap, where another solver has left the point, else zero.
     From a checkpoint also the row ``vectors`` and ``numbers`` of the same solver's last
     step: then it goes on as if nothing had been in between.
     """
@@ -20,6 +21,7 @@ class Start:
     given: Vector | Callable[[], Vector]
     vectors: dict[str, Vector] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+    gap: float = 0.0
 
     @property
     def is_of_v(self) -> bool:

@@ -288,7 +288,7 @@ class InteriorPoint(MatrixOptions, Solver):  # numpydoc ignore=PR02
                 setattr(state, name, start.vectors[name])
             return state, start.v.copy()
         v = np.zeros(problem.A.shape[1]) if start is None else start.v.copy()
-        mu = COLD_MU if start is None else WARM_MU
+        mu = COLD_MU if start is None else min(max(start.gap, WARM_MU), COLD_MU)
         problem.A.sweep(_violations, state, v)
         bounded, shift = problem.is_bounded, 0.0
         if problem.intercept == "free":
