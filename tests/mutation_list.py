@@ -2526,10 +2526,10 @@ MUTATIONS = [
         ("tests/solvers/test_auto.py",),
     ),
     Mutation(
-        "auto: descent that has not stood its trial ends",
+        "auto: descent that does not stand its trial ends",
         "auto.py",
-        "return (on_trial and step.active > kept) or enough(step)",
-        "return enough(step)",
+        "if not is_judged and visits >= TRIAL:",
+        "if False:",
         ("tests/solvers/test_auto.py",),
     ),
     Mutation(

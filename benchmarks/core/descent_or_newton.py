@@ -11,6 +11,7 @@ table and writes OUTPUT/descent_or_newton.txt.
 """
 
 import argparse
+import functools
 import itertools
 import time
 from pathlib import Path
@@ -92,7 +93,7 @@ def drawn_rows(rng, shape):
 
 
 def drawn(rng, shape, loss, is_class):
-    """A problem, and the gap to solve it to."""
+    """What makes a problem, always the same, and the gap to solve it to."""
     X = drawn_rows(rng, shape)
     s = X @ rng.normal(size=X.shape[1])
     s /= s.std()
@@ -104,11 +105,13 @@ def drawn(rng, shape, loss, is_class):
             return Problem(X, np.where(t > level, 1.0, -1.0), C, loss, str(intercept))
         return regression_problem(X, t, C, EPSILON, loss, str(intercept))
 
-    return made(between(rng, KAPPAS) / made(1.0).kappa), float(rng.choice(TOLS))
+    C = between(rng, KAPPAS) / made(1.0).kappa
+    return functools.partial(made, C), float(rng.choice(TOLS))
 
 
-def seconds(problem, method, tol):
-    """Processor seconds of a solve."""
+def seconds(make, method, tol):
+    """Processor seconds of a solve, of a problem of which nothing is known yet."""
+    problem = make()
     begin = time.process_time()
     found = solve(problem, method, tol=tol, time_limit=PATIENCE)
     spent = time.process_time() - begin
@@ -125,9 +128,9 @@ def measured(rng, shape, loss, is_class, problems):
     """Seconds of the three (problems, 3)."""
     times = []
     for _ in range(problems):
-        problem, tol = drawn(rng, shape, loss, is_class)
-        methods = "auto", "coordinate_descent", newton(problem, tol)
-        times.append([seconds(problem, method, tol) for method in methods])
+        make, tol = drawn(rng, shape, loss, is_class)
+        methods = "auto", "coordinate_descent", newton(make(), tol)
+        times.append([seconds(make, method, tol) for method in methods])
     return np.array(times)
 
 

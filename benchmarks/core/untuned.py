@@ -141,7 +141,7 @@ CONSTANTS = (
     Constant("kernels.core_engine", "ROUGH", (256.0, 65536.0), "outliers"),
     Constant(KERNEL + "low_rank", "WIDER", (1, 400, 1600), "plane"),
     Constant("solvers.auto", "SPARSE_UPDATES", (3.0, 6.0, 24.0, 48.0), "scattered"),
-    Constant("solvers.auto", "SQUARED_FEW", (1.0, 2.0, 8.0, 16.0), "scattered"),
+    Constant("solvers.auto", "SQUARED_BORDER", (1.0, 2.0, 8.0, 16.0), "scattered"),
     Constant(LINEAR + "descent", "EARLY_MARK", (2.5, 5.0, 20.0, 40.0), "scattered"),
     Constant(LINEAR + "coordinate_descent", "FINISH_GAP", (1e-4, 1e-2), "last digits"),
     Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),

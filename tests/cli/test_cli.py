@@ -476,7 +476,11 @@ def test_unknown_options_point_to_the_help_of_the_command(capsys):
     for arguments, message in {
         "train a.svm m.wm --lose hinge": "unknown option --lose (did you mean --loss?)",
         "train a.svm m.wm --quux": "unknown option --quux",
+        "train a.svm m.wm -regress": "unknown option -regress",
         "train a.svm m.wm more": "unexpected argument 'more'",
+        "train a.svm m.wm --C 1 1e-3": (
+            "unexpected argument '1e-3' (several values have commas: 0.1,1,10)"
+        ),
         "predict m.wm a.svm --score=1": "ignored explicit argument '1'",
         "inspect m.wm --jsn": "unknown option --jsn (did you mean --json?)",
     }.items():

@@ -103,7 +103,7 @@ def test_linear_models_and_json(wine, capsys):
             ["--cv", "100", "--cv-seed", "0"],
             "wine.svm: --cv 100 cannot be greater than the number of members in each",
         ),
-        (["--cv", "3", "--scoring", "f1_marco"], "(did you mean f1_macro?)"),
+        (["--cv", "3", "--scoring", "f1_marco"], "names, found 'f1_marco' (did you"),
         (["--cv", "3", "--scoring", "f2"], "expected accuracy, adjusted_mutual_info"),
         (
             ["--cv", "3", "--scoring", "f1"],

@@ -65,8 +65,12 @@ def test_the_guide_says_when_the_next_solver_begins():
         assert f"| {problem} | {visits:,.0f} | {sweeps:,} |" in text
     most = auto.DENSE_UPDATES * auto.WIDE
     assert f"| squared hinge | a fifth of the columns, at most {most:.0f} | |" in text
-    few = f"these are {auto.SQUARED_UPDATES:.0f} visits"
-    assert few in text
+    for visits in (
+        f"{auto.MOST_UPDATES:.0f}, or {auto.FACTOR_UPDATES:.0f} f",
+        f"{auto.SQUARED_FACTOR_UPDATES:.0f} f over the square root of r",
+        f"{auto.SQUARED_UPDATES:.0f}, or {auto.SPARSE_UPDATES:.0f} times the root",
+    ):
+        assert visits in text
     ends = f"after {auto.LEAST_SWEEPS} sweeps, and `active_set` after "
     assert f"{ends}{auto.LEAST_SQUARED_SWEEPS}," in text
 

@@ -143,7 +143,7 @@ def test_descent_is_tried_where_few_rows_may_be_near_the_margin(
     facts = auto.Facts.of(problem, 1e-4)
     assert facts.is_tried
     assert not facts.descends
-    assert "where few rows are near the margin" in auto.choose(problem).reason
+    assert "coordinate descent is tried" in auto.choose(problem).reason
     solution = solve(problem)
     expected = "coordinate_descent" if stands else newton
     assert (solution.status, solution.solver) == ("solved", expected)
@@ -156,6 +156,30 @@ def test_descent_is_tried_where_few_rows_may_be_near_the_margin(
         assert auto._for_linear(beyond).solver.name == newton
     for others in ({"is_class": False}, {"is_in_memory": False}):
         assert not facts._replace(**others).is_tried
+
+
+def test_a_trial_ends_by_the_rows_and_the_visits_that_are_left():
+    facts = auto.Facts(4000, 4000, 1000, 0.01, 0.0, False, True, True, 1e-4)
+    facts = facts._replace(kappa=32.0 * facts.border)  # half of the rows may be left
+    soon = facts.factor_cost / 2.0  # the root of 4 rows a column
+    assert soon > auto.TRIAL
+
+    def ends(*steps):
+        """Whether the last of some steps (visits, active, left) ends descent."""
+        enough = auto._for_linear(facts).reserves[0].enough
+        for visits, active, left in steps:
+            step = Step(1, 1.0, 0.0, 0.0, active)
+            step.details = {"updates": visits, "left": left}
+            found = enough(step)
+        return found
+
+    assert not ends((auto.TRIAL - 1.0, 2100, 0.0))
+    assert ends((auto.TRIAL, 2100, 0.0))
+    assert not ends((auto.TRIAL, 1900, 0.0))
+    assert not ends((auto.TRIAL, 1900, 0.0), (auto.TRIAL + 4.0, 4000, 0.0))
+    assert not ends((auto.TRIAL, 2100, soon - auto.TRIAL))
+    assert ends((auto.TRIAL, 2100, soon - auto.TRIAL + 0.1))
+    assert ends((auto.TRIAL, 1900, 0.0), (facts.visits, 1, 0.0))
 
 
 def test_a_trial_is_not_longer_than_newtons_method():

@@ -53,11 +53,13 @@ def commands() -> dict[str, Any]:
 
 def _unknown(word: str, usage: str) -> str:
     """What to say about an argument that a command does not know."""
+    if re.fullmatch(r"[\d.]+(e-?\d+)?", word):
+        return f"unexpected argument {word!r} (several values have commas: 0.1,1,10)"
     if not word.startswith("-"):
         return f"unexpected argument {word!r}"
     if said := explained(word):
         return said
-    known = re.findall(r"--?[A-Za-z][\w-]*", usage)
+    known = re.findall(r"(?<!\w)--?[A-Za-z][\w-]*", usage)
     names = {option.lstrip("-"): option for option in known}  # dashes are alike in all
     given = word.split("=")[0].lstrip("-")
     if near := meant(given, names):

@@ -17,12 +17,18 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # A smaller size is one without its unit.
 _LEAST_BYTES = 1 << 14
 _SEEDS = 1 << 32
+# Words from which on a message names the nearest one only.
+MANY_WORDS = 30
 
 
 def refusal(word: str, known: Iterable[str], others: str = "") -> str:
     """What to say about a word that is none of those known, nor of the others."""
     words = list(known)
     near = meant(word, words)
+    if near and len(words) > MANY_WORDS:
+        return (
+            f"expected one of {len(words)} names, found {word!r} (did you mean {near}?)"
+        )
     hint = f" (did you mean {near}?)" if near else ""
     return f"expected {others}{', '.join(words)}, found {word!r}{hint}"
 

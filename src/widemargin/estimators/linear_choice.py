@@ -30,6 +30,9 @@ MOST_LINEAR = 600
 # some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE, WIDE_KAPPA = 3_000, 0.5, 10.0
+# The same number for dense rows with the hinge, up to auto.MANY columns: classes share
+# the products, so that they pay before descent of one class is slow.
+LEAST_KAPPA = 1.0
 # Products of more dense rows, which all classes share, come before other solvers up to
 # so many rows; and up to so many times the columns of all problems, for so many steps a
 # row: the hinge, and the squared one, for which Newton's method takes less time where
@@ -194,6 +197,7 @@ def suits_descent(training: Training) -> float:
     facts = _facts_of_sparse(training)
     if facts is None or not facts.descends:
         return 0.0
+    # Conjugate gradients, which come next, cost no factor.
     return facts.least_visits if suits_gradients(training) else facts.visits
 
 
@@ -278,8 +282,9 @@ def steps_before_others(training: Training) -> Before:
     if not (suits or faced):
         return Before(0)
     facts = _facts(training)
-    few = n <= auto.WIDE and facts.kappa > (WIDE_KAPPA if n > auto.MANY else 1.0)
-    descends = facts.descends and not (is_bounded and few)
+    least = WIDE_KAPPA if n > auto.MANY else LEAST_KAPPA
+    pays = is_bounded and n <= auto.WIDE and facts.kappa > least
+    descends = facts.descends and not pays
     if descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m):
         return Before(0)
     return _faced(m, n) if faced else Before(steps * m)

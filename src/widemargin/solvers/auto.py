@@ -85,7 +85,9 @@ INSIDE_TARGETS, INSIDE_CLASSES = 1.3, 9.5
 # Classes of sparse rows are tried beyond these borders, with the hinge up to so many
 # times the border: after the second number of visits, in units of m, descent goes on if
 # kappa times a power of the share of rows that it has not left out is at most the
-# border. Few rows near the margin are few visits, and kappa says nothing of them.
+# border. Few rows near the margin are few visits, and kappa says nothing of them. It
+# also goes on if its last epoch promises an end before so many visits as a factor costs
+# over the root of the rows a column (a largest ratio of 3.1 in place of 50 below).
 # (1,900 problems of 257 to 1,500 columns with kappa from 0.3 to 3,000, gaps from 1e-2
 # to 1e-4, over the better of both: hinge 1.12 times as long without a trial, 1.06 with
 # it, squared hinge 1.18 and 1.07; 95th percentiles 2.3 and 1.5, 3.0 and 1.5. Powers of
@@ -117,19 +119,18 @@ SQUARED_UPDATES = 60.0
 # 0.8 to 1.1, 0.7 to 1.2 and 0.7 to 3.2 of the time, benchmarks/core/untuned.py.)
 SPARSE_UPDATES = 12.0
 # The same for wide rows and the hinge, where an interior point solves for min(m, n)
-# numbers. (The next benchmark, 1,100 problems of 1,501 to 40,000 columns, visits as the
-# last epoch promises them: 200, 400 and 800 1.15, 1.07 and 1.05 times as long as the
-# better method for classes, 1.20, 1.12 and 1.12 for targets; without that promise 1.06
-# to 1.12 and 1.2. Sweeps: 400 not solved in 10 s, 3000 0.98 to 1.0 of the time,
-# benchmarks/core/untuned.py; if all count as one, however few rows they read, 1.4 to 3
-# times as long.)
+# numbers. (1,100 problems of 1,501 to 40,000 columns, over the better method, where
+# visits count that the last epoch promises. Classes: 1.15 with 200, 1.07 with 400, 1.05
+# with 800; targets: 1.20, 1.12, 1.12. Sweeps: 400 not solved in 10 s, 3000 0.98 to 1.0
+# of the time, benchmarks/core/untuned.py. If all sweeps count as one, however few rows
+# they read: 1.4 to 3 times as long.)
 WIDE_UPDATES, WIDE_SWEEPS = 500.0, 1500
 # The same for sparse rows of at most WIDE columns, for the hinge in roots of what a
 # factor costs beside a visit of all rows, for the squared loss in such roots over the
-# root of the rows a column. (benchmarks/core/descent_or_newton.py, 3,300 problems,
-# over the better method. Hinge: 6, 10 and 20 1.07, 1.05 and 1.04 times as long. Squared
-# loss: without 1.21, 3, 6, 10 and 20 1.09, 1.07, 1.07 and 1.07 for classes, 1.06, 1.03,
-# 1.03 and 1.02 for targets; if they count that are promised, up to 1.13.)
+# root of the rows a column. (3,300 problems, over the better method. Hinge: 1.07 with
+# 6, 1.05 with 10, 1.04 with 20. Squared loss, classes: 1.21 with 0, 1.09 with 3, 1.07
+# with 6 to 20; targets: 1.21 with 0, 1.06 with 3, 1.03 with 6 and 10, 1.02 with 20.
+# Where visits count that are promised: up to 1.13.)
 FACTOR_UPDATES, SQUARED_FACTOR_UPDATES = 15.0, 10.0
 
 # A new solver is one file and one line here.
@@ -250,7 +251,7 @@ class Facts(NamedTuple):
         """Whether they are sparse rows for the interior point method."""
         least = INSIDE_CLASS if self.is_class else 0
         few = least * self.n <= self.samples <= INSIDE_ROWS * self.n
-        return self.is_sparse and self.n <= WIDE and few and self.is_in_memory
+        return self.has_factors and few and self.is_in_memory
 
     @property
     def factor_cost(self) -> float:
@@ -405,7 +406,10 @@ def _small(facts: Facts) -> str:
 
 def _tried(facts: Facts) -> str:
     """Why coordinate descent on trial."""
-    return f"because it is fast where few rows are near the margin ({facts.size})"
+    return (
+        "because coordinate descent is tried, which is fast where few rows are near "
+        f"the margin ({facts.size})"
+    )
 
 
 def has_given_up(start: Any) -> bool:
@@ -463,11 +467,19 @@ def _after_trial(
 ) -> Callable[[Step], bool]:
     """When descent has not stood its trial; later as without one."""
     kept = facts.m * (facts.border / facts.kappa) ** (1.0 / TRIAL_POWER)
+    soon = facts.factor_cost / math.sqrt(facts.each)
+
+    is_judged = False
 
     def is_over(step: Step) -> bool:
-        """Whether it is on trial and too many rows are left, or else has had enough."""
-        on_trial = TRIAL <= step.details["updates"] < 2.0 * TRIAL
-        return (on_trial and step.active > kept) or enough(step)
+        """Whether too many rows are left to go on, and many visits, or else enough."""
+        nonlocal is_judged
+        visits, left = step.details["updates"], step.details["left"]
+        if not is_judged and visits >= TRIAL:
+            is_judged = True  # later all rows may be back for a while
+            if step.active > kept and not 0.0 < left <= soon - visits:
+                return True
+        return enough(step)
 
     return is_over
 
@@ -477,7 +489,8 @@ def _after_sweeps(facts: Facts) -> Callable[[Step], bool]:
 
     With a bounded loss after the most sweeps, and of dense rows, with either, after the
     least ones if D is below that of zero. Beyond WIDE columns its factors cost more,
-    and most sweeps are of few rows near the margin: they count by their share.
+    and most sweeps are of few rows near the margin: they count by the share of rows
+    that the last step reads.
     """
     most, least = math.inf, LEAST_SQUARED_SWEEPS
     if facts.is_bounded:

@@ -287,9 +287,14 @@ class Best(BestSoFar):
         """What tells the way from the core to the problem from others."""
         return self._lift.checksum
 
-    def relieved(self) -> Start:
-        """The best point for another solver, whose merit shall be its own."""
+    def relieved(self) -> Start | None:
+        """The best point for another solver, whose merit shall be its own.
+
+        None where it is zero: solvers have better ways to begin.
+        """
         gap, self._least_gap = self.relative_gap, np.inf
+        if not self.is_model:
+            return None
         alpha: Any = self.alpha()
         own: Any = alpha if isinstance(alpha, RowVector) else alpha.copy()
         return Start(self.v, own, gap=gap)

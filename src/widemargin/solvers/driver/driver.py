@@ -283,21 +283,21 @@ class _Driver:
             # But scores are, of the very same point.
             is_same = self.core.couples and np.array_equal(saved.v, saved.best_v)
             vectors = saved.vectors if is_same else {}
-            return Start(saved.best_v, alpha, vectors, saved.numbers if vectors else {})
+            numbers, gap = saved.numbers if vectors else {}, self.best.relative_gap
+            return Start(saved.best_v, alpha, vectors, numbers, gap)
         return Start(saved.v, alpha, saved.vectors, saved.numbers)
 
     def _take_turn(self) -> None:
-        """Let the next reserve work."""
+        """Let the next reserve work, and say so."""
+        self.reason = f"after {self.solver.name} got no further ({self.reason})"
         self.solver, self._turn = self._reserves.pop(0).solver, self._turn + 1
 
     def _relieve(self) -> None:
         """Give up the solver whose turn it is."""
-        last = self.solver.name
         self._take_turn()
         self._before = self.trace[-1].iteration + 1 if self.trace else 0
         self._progress, self._broken = (np.inf, self._before), False
         self._proved = (np.inf, 0)
-        self.reason = f"after {last} got no further ({self.reason})"
 
     def _next(self, steps: Generator[Step, None, None]) -> Step | None:
         """The next step, observed; None where the solver has ended or broken down.
