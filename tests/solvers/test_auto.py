@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tests.conftest import PROBLEMS
-from widemargin import LinearSVC, LinearSVR, Problem, as_rows, solve
+from widemargin import Checkpoint, LinearSVC, LinearSVR, Problem, as_rows, solve
 from widemargin.problems.regression import regression_problem
 from widemargin.solution import Step
 from widemargin.solvers import (
@@ -411,6 +411,21 @@ def test_limits_count_for_all_solvers_together():
     assert solution.status == "max_iter"
     assert solution.solver == "interior_point"
     assert solution.trace[-1].iteration == 12
+
+
+def test_a_resumed_run_says_which_solver_got_no_further(tmp_path):
+    reserves = (Reserve(InteriorPoint(), after(5)),)
+    choice = ChosenSolver(CoordinateDescent(), "because", reserves)
+
+    def run_to(tol, max_iter):
+        saved = Checkpoint.of(tmp_path / "run.checkpoint", "solve")
+        return run(hard(), choice, Limits(tol, max_iter, checkpoint=saved))
+
+    first, last = run_to(1e-10, 12), run_to(1e-8, None)
+    assert (first.status, last.status) == ("max_iter", "solved")
+    assert first.solver == last.solver == "interior_point"
+    assert first.reason == "after coordinate_descent got no further (because)"
+    assert last.reason == f"{first.reason} (resumed at iteration 12)"
 
 
 def test_a_user_who_asks_for_a_solver_gets_no_other():
