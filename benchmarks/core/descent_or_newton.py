@@ -33,7 +33,7 @@ TOLS, NOISES, INTERCEPTS = (
 )
 KAPPAS, ENTRIES, PATIENCE = (0.1, 10_000.0), (5, 80), 5.0
 METHODS = "auto", "coordinate_descent", "Newton's method"
-HEAD = f"{'':44}" + "".join(f"{name:>28}" for name in METHODS)
+HEAD = f"{'':52}" + "".join(f"{name:>28}" for name in METHODS)
 
 
 class Shape(NamedTuple):
@@ -142,7 +142,7 @@ def line_of(name, times):
     tail = np.quantile(over, 0.95, axis=0)
     said = zip(mean, tail, over.max(axis=0), sums, strict=True)
     cells = (f"{a:.2f}, {b:.2f}, {c:.3g}, {d:.2f}" for a, b, c, d in said)
-    return f"{name:44}" + "".join(f"{cell:>28}" for cell in cells)
+    return f"{name:52}" + "".join(f"{cell:>28}" for cell in cells)
 
 
 def main():

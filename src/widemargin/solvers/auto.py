@@ -94,10 +94,11 @@ INSIDE_TARGETS, INSIDE_CLASSES = 1.3, 9.5
 # 3 to 6: 1.06 to 1.09. More columns with the hinge: 1.16 and 1.12. Dense rows and
 # targets are no better for it.)
 TRIED, TRIAL, TRIAL_POWER = 30.0, 8.0, 5
-# With the squared hinge where such a trial is short beside Newton's method, a 15th of
-# its time in the mean: from so large a root of what a factor costs beside a visit of
-# all rows on, over the root of the rows a column, whatever kappa is.
-TRIED_FACTORS = 10.0
+# Up to WIDE columns where a factor costs so much beside a visit of all rows, in roots
+# of the rows a column: such a trial is short beside Newton's method, a 15th of its time
+# in the mean with the squared hinge. (w8a, hinge, C = 1, where it does not: 1.8 times
+# as long if tried.)
+TRIED_FACTORS = 8.0
 # Visits in units of m after which coordinate descent gives up, and sweeps after which
 # the augmented Lagrangian does. (100, 200 and 400: 1.11, 1.09 and 1.09 times as long as
 # the better method, the 560 dense problems above; sweeps of 130: 0.94 to 1.3, 1200:
@@ -311,10 +312,11 @@ class Facts(NamedTuple):
         """Whether coordinate descent is tried, if it is not chosen."""
         if not (self.is_class and self.is_in_memory and self.is_sparse):
             return False
-        if self.is_bounded:
-            return self.kappa <= TRIED * self.border
-        brief = self.factor_cost >= TRIED_FACTORS * math.sqrt(self.each)
-        return self.has_factors and brief
+        if self.is_bounded and self.kappa > TRIED * self.border:
+            return False
+        if not self.has_factors:
+            return self.is_bounded
+        return self.factor_cost >= TRIED_FACTORS * math.sqrt(self.each)
 
 
 def newton_for(facts: Facts) -> ChosenSolver:
@@ -468,7 +470,6 @@ def _after_trial(
     """When descent has not stood its trial; later as without one."""
     kept = facts.m * (facts.border / facts.kappa) ** (1.0 / TRIAL_POWER)
     soon = facts.factor_cost / math.sqrt(facts.each)
-
     is_judged = False
 
     def is_over(step: Step) -> bool:
