@@ -31,7 +31,8 @@ MOST_LINEAR = 600
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE, WIDE_KAPPA = 3_000, 0.5, 10.0
 # The same number for dense rows with the hinge, up to auto.MANY columns: classes share
-# the products, so that they pay before descent of one class is slow.
+# the products, so that they pay before descent of one class is slow. (Both were borders
+# of "auto" when products of many rows were measured.)
 LEAST_KAPPA = 1.0
 # Products of more dense rows, which all classes share, come before other solvers up to
 # so many rows; and up to so many times the columns of all problems, for so many steps a
