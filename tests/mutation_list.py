@@ -2520,14 +2520,14 @@ MUTATIONS = [
     # -- auto
     Mutation(
         "auto: rows a column, squared loss",
-        "auto.py",
+        "rules.py",
         "return times * facts.factor_cost / each",
         "return times * facts.factor_cost",
         ("tests/solvers/test_auto.py",),
     ),
     Mutation(
         "auto: descent that does not stand its trial ends",
-        "auto.py",
+        "rules.py",
         "if not is_judged and visits >= TRIAL:",
         "if False:",
         ("tests/solvers/test_auto.py",),

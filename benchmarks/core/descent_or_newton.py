@@ -24,7 +24,7 @@ from benchmarks.environment import RESULTS, machine
 from benchmarks.linear.regression import EPSILON, documents
 from widemargin import Problem, solve
 from widemargin.problems.regression import regression_problem
-from widemargin.solvers import auto
+from widemargin.solvers.linear import rules
 
 TOLS, NOISES, INTERCEPTS = (
     (1e-2, 1e-3, 1e-4),
@@ -120,8 +120,8 @@ def seconds(make, method, tol):
 
 def newton(problem, tol):
     """The Newton method that "auto" has for a problem."""
-    facts = auto.Facts.of(problem, tol)
-    return auto.newton_for(facts).solver.name
+    facts = rules.Facts.of(problem, tol)
+    return rules.newton_for(facts).solver.name
 
 
 def measured(rng, shape, loss, is_class, problems):

@@ -118,10 +118,10 @@ CONSTANTS = (
     Constant(KERNEL + "batch", "SHARED_WORK", (15_000, 240_000), "pairs of classes"),
     Constant("kernels.given", "COST", (2.0, 32.0), "given pairs"),
     Constant(LINEAR + "batch", "SHARED_ENTRIES", (25_000, 400_000), "classes"),
-    Constant("solvers.auto", "MOST_UPDATES", (30.0, 300.0), "first descent"),
-    Constant("solvers.auto", "MOST_SWEEPS", (130, 1200), "large C"),
-    Constant("solvers.auto", "WIDE_UPDATES", (100.0, 300.0), "text"),
-    Constant("solvers.auto", "WIDE_SWEEPS", (400, 3000), "text"),
+    Constant(LINEAR + "rules", "MOST_UPDATES", (30.0, 300.0), "first descent"),
+    Constant(LINEAR + "rules", "MOST_SWEEPS", (130, 1200), "large C"),
+    Constant(LINEAR + "rules", "WIDE_UPDATES", (100.0, 300.0), "text"),
+    Constant(LINEAR + "rules", "WIDE_SWEEPS", (400, 3000), "text"),
     Constant("problems.conditioning", "MERGED_ROWS", (2000, 50_000), "equal rows"),
     Constant("problems.conditioning", "MERGE_SAMPLE", (1024, 8192), "equal rows"),
     Constant("problems.conditioning", "MERGE_SHARE", (0.1, 0.6), "equal rows"),
@@ -140,8 +140,12 @@ CONSTANTS = (
     Constant("kernels.core_engine", "KEPT_SAMPLES", (0, 1 << 30), "wide blocks"),
     Constant("kernels.core_engine", "ROUGH", (256.0, 65536.0), "outliers"),
     Constant(KERNEL + "low_rank", "WIDER", (1, 400, 1600), "plane"),
-    Constant("solvers.auto", "SPARSE_UPDATES", (3.0, 6.0, 24.0, 48.0), "scattered"),
-    Constant("solvers.auto", "SQUARED_BORDER", (1.0, 2.0, 8.0, 16.0), "scattered"),
+    Constant(
+        "solvers.linear.rules", "SPARSE_UPDATES", (3.0, 6.0, 24.0, 48.0), "scattered"
+    ),
+    Constant(
+        "solvers.linear.rules", "SQUARED_BORDER", (1.0, 2.0, 8.0, 16.0), "scattered"
+    ),
     Constant(LINEAR + "descent", "EARLY_MARK", (2.5, 5.0, 20.0, 40.0), "scattered"),
     Constant(LINEAR + "coordinate_descent", "FINISH_GAP", (1e-4, 1e-2), "last digits"),
     Constant("reduction.restricted", "NEW_ROW", (3e-6, 3e-4), "reduced"),

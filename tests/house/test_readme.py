@@ -16,7 +16,7 @@ from tests.cases.problems import PROBLEMS
 from widemargin import Kernel, Problem, solve
 from widemargin.cli import main
 from widemargin.losses import BudgetL1
-from widemargin.solvers import auto
+from widemargin.solvers.linear import rules
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -59,20 +59,20 @@ def test_the_readme_is_short():
 def test_the_guide_says_when_the_next_solver_begins():
     text = (ROOT / "docs/guides/linear_solvers.md").read_text(encoding="utf-8")
     for problem, visits, sweeps in [
-        (f"hinge, up to {auto.WIDE:,} columns", auto.MOST_UPDATES, auto.MOST_SWEEPS),
-        ("hinge, more columns", auto.WIDE_UPDATES, auto.WIDE_SWEEPS),
+        (f"hinge, up to {rules.WIDE:,} columns", rules.MOST_UPDATES, rules.MOST_SWEEPS),
+        ("hinge, more columns", rules.WIDE_UPDATES, rules.WIDE_SWEEPS),
     ]:
         assert f"| {problem} | {visits:,.0f} | {sweeps:,} |" in text
-    most = auto.DENSE_UPDATES * auto.WIDE
+    most = rules.DENSE_UPDATES * rules.WIDE
     assert f"| squared hinge | a fifth of the columns, at most {most:.0f} | |" in text
     for visits in (
-        f"{auto.MOST_UPDATES:.0f}, or {auto.FACTOR_UPDATES:.0f} f",
-        f"{auto.SQUARED_FACTOR_UPDATES:.0f} f over the square root of r",
-        f"{auto.SQUARED_UPDATES:.0f}, or {auto.SPARSE_UPDATES:.0f} times the root",
+        f"{rules.MOST_UPDATES:.0f}, or {rules.FACTOR_UPDATES:.0f} f",
+        f"{rules.SQUARED_FACTOR_UPDATES:.0f} f over the square root of r",
+        f"{rules.SQUARED_UPDATES:.0f}, or {rules.SPARSE_UPDATES:.0f} times the root",
     ):
         assert visits in text
-    ends = f"after {auto.LEAST_SWEEPS} sweeps, and `active_set` after "
-    assert f"{ends}{auto.LEAST_SQUARED_SWEEPS}," in text
+    ends = f"after {rules.LEAST_SWEEPS} sweeps, and `active_set` after "
+    assert f"{ends}{rules.LEAST_SQUARED_SWEEPS}," in text
 
 
 def thinned(folder, rows):

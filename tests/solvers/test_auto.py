@@ -18,6 +18,7 @@ from widemargin.solvers.driver.contract import ChosenSolver, Reserve
 from widemargin.solvers.driver.driver import run
 from widemargin.solvers.driver.limits import Limits
 from widemargin.solvers.driver.start import Start
+from widemargin.solvers.linear import rules
 
 
 def random_problem(m, n, C, loss="hinge", intercept="penalized", seed=0):
@@ -74,8 +75,8 @@ def test_sparse_rows_of_some_hundred_columns(loss, n, kappa, descends):
     X = sparse.random_array((600, n), density=0.02, rng=rng, format="csr")
     y = np.where(rng.random(600) < 0.5, 1.0, -1.0)
     C = kappa / Problem(X, y, loss=loss).kappa
-    assert auto.Facts.of(Problem(X, y, C=C, loss=loss), 1e-4).descends == descends
-    dense = auto.Facts.of(Problem(X.toarray() + 1e-9, y, C=C, loss=loss), 1e-4)
+    assert rules.Facts.of(Problem(X, y, C=C, loss=loss), 1e-4).descends == descends
+    dense = rules.Facts.of(Problem(X.toarray() + 1e-9, y, C=C, loss=loss), 1e-4)
     assert dense.descends == (loss == "squared_hinge" and 600 * kappa <= 2 * n * n)
 
 
@@ -90,7 +91,7 @@ def test_tall_sparse_rows_of_some_hundred_columns(kind, times):
         made = lambda C: Problem(X, np.sign(t), C, loss="squared_hinge")  # noqa: E731
     else:
         made = lambda C: regression_problem(X, t, C, 0.1, "squared_hinge", "free")  # noqa: E731
-    facts = auto.Facts.of(made(1.0), 1e-4)
+    facts = rules.Facts.of(made(1.0), 1e-4)
     border = times * n / m * np.sqrt(n**3 / X.nnz)
     assert facts._replace(kappa=0.99 * border).descends
     assert not facts._replace(kappa=1.01 * border).descends
@@ -113,7 +114,7 @@ def test_wide_sparse_rows(m, loss, kind, border):
     """They are descended also where kappa is large, if they are few."""
     forms = loss == "hinge", kind == "classes", True, 1e-4
     places = m if kind == "classes" else 2 * m
-    facts = auto.Facts(places, m, 2000, 0.001, 1.0, *forms)
+    facts = rules.Facts(places, m, 2000, 0.001, 1.0, *forms)
     assert facts._replace(kappa=0.999 * border).descends
     assert not facts._replace(kappa=1.001 * border).descends
 
@@ -138,9 +139,9 @@ def test_descent_is_tried_where_few_rows_may_be_near_the_margin(
 ):
     X, y = text(3000, 700, noise)
     problem = Problem(X, y, 1.0, loss, "penalized")
-    facts = auto.Facts.of(problem, 1e-4)
+    facts = rules.Facts.of(problem, 1e-4)
     problem = Problem(X, y, 10.0 * facts.border / problem.kappa, loss, "penalized")
-    facts = auto.Facts.of(problem, 1e-4)
+    facts = rules.Facts.of(problem, 1e-4)
     assert facts.is_tried
     assert not facts.descends
     assert "coordinate descent is tried" in auto.choose(problem).reason
@@ -148,43 +149,43 @@ def test_descent_is_tried_where_few_rows_may_be_near_the_margin(
     expected = "coordinate_descent" if stands else newton
     assert (solution.status, solution.solver) == ("solved", expected)
     visits = [step.details.get("updates", 0.0) for step in solution.trace]
-    assert (max(visits) >= 2.0 * auto.TRIAL) == stands
+    assert (max(visits) >= 2.0 * rules.TRIAL) == stands
 
-    beyond = facts._replace(kappa=1.01 * auto.TRIED * facts.border)
+    beyond = facts._replace(kappa=1.01 * rules.TRIED * facts.border)
     assert beyond.is_tried == (loss != "hinge")  # whose trials are short
     if loss == "hinge":
-        assert auto._for_linear(beyond).solver.name == newton
+        assert rules.solver_for(beyond).solver.name == newton
     for others in ({"is_class": False}, {"is_in_memory": False}):
         assert not facts._replace(**others).is_tried
 
 
 def test_a_trial_ends_by_the_rows_and_the_visits_that_are_left():
-    facts = auto.Facts(4000, 4000, 1000, 0.01, 0.0, False, True, True, 1e-4)
+    facts = rules.Facts(4000, 4000, 1000, 0.01, 0.0, False, True, True, 1e-4)
     facts = facts._replace(kappa=32.0 * facts.border)  # half of the rows may be left
     soon = facts.factor_cost / 2.0  # the root of 4 rows a column
-    assert soon > auto.TRIAL
+    assert soon > rules.TRIAL
 
     def ends(*steps):
         """Whether the last of some steps (visits, active, left) ends descent."""
-        enough = auto._for_linear(facts).reserves[0].enough
+        enough = rules.solver_for(facts).reserves[0].enough
         for visits, active, left in steps:
             step = Step(1, 1.0, 0.0, 0.0, active)
             step.details = {"updates": visits, "left": left}
             found = enough(step)
         return found
 
-    assert not ends((auto.TRIAL - 1.0, 2100, 0.0))
-    assert ends((auto.TRIAL, 2100, 0.0))
-    assert not ends((auto.TRIAL, 1900, 0.0))
-    assert not ends((auto.TRIAL, 1900, 0.0), (auto.TRIAL + 4.0, 4000, 0.0))
-    assert not ends((auto.TRIAL, 2100, soon - auto.TRIAL))
-    assert ends((auto.TRIAL, 2100, soon - auto.TRIAL + 0.1))
-    assert ends((auto.TRIAL, 1900, 0.0), (facts.visits, 1, 0.0))
+    assert not ends((rules.TRIAL - 1.0, 2100, 0.0))
+    assert ends((rules.TRIAL, 2100, 0.0))
+    assert not ends((rules.TRIAL, 1900, 0.0))
+    assert not ends((rules.TRIAL, 1900, 0.0), (rules.TRIAL + 4.0, 4000, 0.0))
+    assert not ends((rules.TRIAL, 2100, soon - rules.TRIAL))
+    assert ends((rules.TRIAL, 2100, soon - rules.TRIAL + 0.1))
+    assert ends((rules.TRIAL, 1900, 0.0), (facts.visits, 1, 0.0))
 
 
 def test_a_trial_is_not_longer_than_newtons_method():
     """With the squared loss: where a factor costs much beside a visit of all rows."""
-    facts = auto.Facts(8000, 8000, 1000, 0.03, 50.0, False, True, True, 1e-4)
+    facts = rules.Facts(8000, 8000, 1000, 0.03, 50.0, False, True, True, 1e-4)
     assert facts.is_tried
     for others in ({"density": 0.9}, {"n": 300}, {"n": 1600}):
         changed = facts._replace(**others)
@@ -218,7 +219,7 @@ def test_descent_gives_up_where_many_visits_are_left():
     solution = solve(hard, tol=1e-6)
     assert (solution.status, solution.solver) == ("solved", "active_set")
     spent = [step.details.get("updates", 0.0) for step in solution.trace]
-    assert 0.0 < max(spent) < auto.SQUARED_UPDATES
+    assert 0.0 < max(spent) < rules.SQUARED_UPDATES
 
 
 @pytest.mark.parametrize(
@@ -255,7 +256,7 @@ def test_dense_rows_of_more_than_a_hundred_columns(m, n, share, kind, descends):
 
 
 def test_many_columns_and_very_many_rows_descend_up_to_kappa_1():
-    facts = auto.Facts.of(random_problem(50, 10, 1.0, "squared_hinge"), 1e-4)
+    facts = rules.Facts.of(random_problem(50, 10, 1.0, "squared_hinge"), 1e-4)
     many = facts._replace(m=10**6, samples=10**6, n=600)
     assert many._replace(kappa=0.9).descends
     assert not many._replace(kappa=1.1).descends
@@ -287,13 +288,13 @@ def test_an_interior_point_goes_on_where_newtons_method_is_far_off(
     assert (found.status, found.solver) == ("solved", "interior_point")
     assert found.reason.startswith(f"after {solver} got no further")
     assert found.trace[-1].sweeps < 200
-    monkeypatch.setattr(auto, constant, np.inf)
+    monkeypatch.setattr(rules, constant, np.inf)
     assert machine.fit(X, t).solution_.trace[-1].sweeps > 400
 
 
 def test_newtons_method_that_is_near_goes_on():
     problem = random_problem(2000, 300, 10.0, "squared_hinge")
-    facts = auto.Facts.of(problem, 1e-4)
+    facts = rules.Facts.of(problem, 1e-4)
     inside = auto.choose(problem).reserves[-1]
     enough = inside.enough
     assert inside.solver.name == "interior_point"
@@ -306,8 +307,8 @@ def test_newtons_method_that_is_near_goes_on():
     sparse_rows = facts._replace(density=0.1)
     far.sweeps = 10_000
     for others in (sparse_rows, facts._replace(samples=1600, n=1600)):
-        assert not auto.newton_for(others).reserves[-1].enough(far)
-    bounded = auto.newton_for(facts._replace(is_bounded=True)).reserves
+        assert not rules.newton_for(others).reserves[-1].enough(far)
+    bounded = rules.newton_for(facts._replace(is_bounded=True)).reserves
     names = [one.solver.name for one in bounded[-2:]]
     assert names == ["interior_point", "augmented_lagrangian"]
 
@@ -457,9 +458,9 @@ def test_linear_svc_says_why():
 )
 def test_sparse_rows_of_some_hundred_columns_go_inside(m, n, is_class, solver):
     places = m if is_class else 2 * m
-    facts = auto.Facts(places, m, n, 0.01, 1e9, True, is_class, True, 1e-4)
+    facts = rules.Facts(places, m, n, 0.01, 1e9, True, is_class, True, 1e-4)
     assert not facts.descends
-    assert auto._for_linear(facts).solver.name == solver
+    assert rules.solver_for(facts).solver.name == solver
 
 
 @pytest.mark.parametrize("is_class", [False, True])
@@ -469,10 +470,10 @@ def test_a_rough_gap_is_descended_to_where_a_small_one_is_not(is_class):
     def descends(kappa, tol, n=1_000):
         places = 3 * n if is_class else 6 * n
         forms = True, is_class, True
-        facts = auto.Facts(places, 3 * n, n, 10.0 / n, kappa, *forms, tol)
+        facts = rules.Facts(places, 3 * n, n, 10.0 / n, kappa, *forms, tol)
         return facts.descends
 
-    times = auto.INSIDE_CLASSES if is_class else auto.INSIDE_TARGETS
+    times = rules.INSIDE_CLASSES if is_class else rules.INSIDE_TARGETS
     border = times * (1e9 / 3e4) ** 0.5 * 1e-4**0.25
     assert descends(0.99 * border, 1e-4)
     assert not descends(1.01 * border, 1e-4)
@@ -495,9 +496,9 @@ def test_the_gap_that_is_asked_for_reaches_the_rules():
     assert machine.solution_.solver == "interior_point"
 
     # Where a factor costs much descent has more visits before it gives up.
-    facts = auto.Facts.of(problem, 0.1)
+    facts = rules.Facts.of(problem, 0.1)
     assert facts.visits == pytest.approx(15.0 * (400**3 / X.nnz) ** 0.5)
-    assert facts.visits > facts.least_visits == auto.MOST_UPDATES
+    assert facts.visits > facts.least_visits == rules.MOST_UPDATES
     facts = facts._replace(is_bounded=False)
     assert facts.visits == pytest.approx(10.0 * (400**3 / X.nnz / 2.25) ** 0.5)
     assert facts._replace(n=1600).visits == facts._replace(n=1600).least_visits

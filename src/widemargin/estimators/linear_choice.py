@@ -12,8 +12,8 @@ from scipy import sparse
 from widemargin import _core
 from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
-from widemargin.solvers import auto
 from widemargin.solvers.kernel.batch import MOST_EXACTLY, NAME, Brief
+from widemargin.solvers.linear import rules
 from widemargin.system.threads import n_threads
 
 # Columns up to which Newton's method on the columns takes all problems at once, and
@@ -30,7 +30,7 @@ MOST_LINEAR = 600
 # some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE, WIDE_KAPPA = 3_000, 0.5, 10.0
-# The same number for dense rows with the hinge, up to auto.MANY columns: classes share
+# The same number for dense rows with the hinge, up to rules.MANY columns: classes share
 # the products, so that they pay before descent of one class is slow. (Both were borders
 # of "auto" when products of many rows were measured.)
 LEAST_KAPPA = 1.0
@@ -205,14 +205,14 @@ def suits_descent(training: Training) -> float:
 def suits_gradients(training: Training) -> bool:
     """Whether Newton's method takes sparse rows by conjugate gradients, all at once."""
     facts = _facts_of_sparse(training)
-    if facts is None or facts.is_bounded or not facts.is_sparse or facts.n > auto.WIDE:
+    if facts is None or facts.is_bounded or not facts.is_sparse or facts.n > rules.WIDE:
         return False
     stored = facts.density * facts.samples * facts.n
     few = len(training.tasks) * stored <= MOST_STORED_ALONE
     return few and facts.n**3 >= FACTOR_COST * stored
 
 
-def _facts_of_sparse(training: Training) -> auto.Facts | None:
+def _facts_of_sparse(training: Training) -> rules.Facts | None:
     """What the rules of "auto" need of few entries of sparse rows; None of others."""
     if training.tasks.are_pairs:  # pairs have rows of their own
         return None
@@ -227,7 +227,7 @@ def _facts_of_sparse(training: Training) -> auto.Facts | None:
     return _facts(training)
 
 
-def _facts(training: Training) -> auto.Facts:
+def _facts(training: Training) -> rules.Facts:
     """What the rules of "auto" need of problems of all rows, which are in memory."""
     rows, (m, n) = training.rows, training.rows.shape
     is_class, (loss, intercept) = training.recipe.q is None, form(training)
@@ -235,7 +235,7 @@ def _facts(training: Training) -> auto.Facts:
     kappa = float(np.mean(training.C)) * square
     places, forms = m if is_class else 2 * m, (loss.is_bounded, is_class, True)
     tol = training.limits.tol
-    return auto.Facts(places, m, n, rows.density, kappa, *forms, tol)
+    return rules.Facts(places, m, n, rows.density, kappa, *forms, tol)
 
 
 def vectors_of(training: Training) -> int:
@@ -265,7 +265,7 @@ def suits_products(training: Training, m: int) -> bool:
     if training.recipe.solver == NAME:
         return True
     kappa = float(np.mean(training.C)) * _mean_square(training)
-    return kappa > (auto.DESCENT_WIDE if n > auto.WIDE else WIDE_KAPPA)
+    return kappa > (rules.DESCENT_WIDE if n > rules.WIDE else WIDE_KAPPA)
 
 
 def steps_before_others(training: Training) -> Before:
@@ -283,8 +283,8 @@ def steps_before_others(training: Training) -> Before:
     if not (suits or faced):
         return Before(0)
     facts = _facts(training)
-    least = WIDE_KAPPA if n > auto.MANY else LEAST_KAPPA
-    pays = is_bounded and n <= auto.WIDE and facts.kappa > least
+    least = WIDE_KAPPA if n > rules.MANY else LEAST_KAPPA
+    pays = is_bounded and n <= rules.WIDE and facts.kappa > least
     descends = facts.descends and not pays
     if descends and (is_bounded or SHARED_VISITS * t * facts.kappa <= m):
         return Before(0)
@@ -297,7 +297,7 @@ def _most_entries(training: Training) -> int:
     if sparse.issparse(rows.in_memory()):
         # With the hinge and a small C descent on sparse rows takes half of the time.
         descends = form(training)[0].is_bounded and suits_descent(training) > 0.0
-        few = rows.density <= auto.DENSE or descends
+        few = rows.density <= rules.DENSE or descends
         return MOST_SPARSE if few else MOST_ENTRIES_ALONE
     if len(training.tasks) == 1 or training.tasks.are_pairs:
         return MOST_ENTRIES_ALONE

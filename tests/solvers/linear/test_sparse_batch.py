@@ -23,6 +23,7 @@ from widemargin.problems.regression import regression_problem
 from widemargin.solution import Status
 from widemargin.solvers import auto
 from widemargin.solvers.driver.limits import Limits
+from widemargin.solvers.linear import rules
 from widemargin.solvers.linear.batch import solve_many_linear as solve_many
 from widemargin.system.deadline import Deadline
 
@@ -265,8 +266,8 @@ class TestEstimators:
 
     def test_descent_that_gives_up_leaves_the_squared_loss_to_them(self, monkeypatch):
         X, target = rows(m=900, n=600)
-        monkeypatch.setattr(auto, "SQUARED_UPDATES", 1.0)
-        monkeypatch.setattr(auto, "SPARSE_UPDATES", 0.0)
+        monkeypatch.setattr(rules, "SQUARED_UPDATES", 1.0)
+        monkeypatch.setattr(rules, "SPARSE_UPDATES", 0.0)
         found = LinearSVC(C=10.0).fit(X, np.digitize(target, [-0.3, 0.3]))
         assert {one.solver for one in found.solutions_} == {"batch"}
         assert all("newton_steps" in one.extras for one in found.solutions_)
@@ -283,8 +284,8 @@ class TestEstimators:
 
     def test_what_is_given_up_goes_on_by_another_method(self, monkeypatch):
         X, target = rows(m=700, n=600)
-        monkeypatch.setattr(auto, "MOST_UPDATES", 2.0)
-        monkeypatch.setattr(auto, "FACTOR_UPDATES", 0.0)
+        monkeypatch.setattr(rules, "MOST_UPDATES", 2.0)
+        monkeypatch.setattr(rules, "FACTOR_UPDATES", 0.0)
         names = []
         run = auto.run
         monkeypatch.setattr(
@@ -324,7 +325,7 @@ class TestEstimators:
         X, target = rows()
         weights = np.random.default_rng(0).uniform(0.0, 2.0, M)
         known = []
-        monkeypatch.setattr(auto.Facts, "descends", property(known.append))
+        monkeypatch.setattr(rules.Facts, "descends", property(known.append))
         for model, y in ((LinearSVC(C=3.0), target > 0), (LinearSVR(C=3.0), target)):
             known.clear()
             model.fit(X, y, sample_weight=weights)
@@ -332,7 +333,7 @@ class TestEstimators:
                 problem = regression_problem(X, y, 3.0 * weights, 0.0, "hinge", "free")
             else:
                 problem = Problem(X, 2 * y - 1, 3.0 * weights, "squared_hinge")
-            for own, other in zip(known[0], auto.Facts.of(problem, 1e-4), strict=True):
+            for own, other in zip(known[0], rules.Facts.of(problem, 1e-4), strict=True):
                 assert own == pytest.approx(other, rel=1e-12)
 
     @pytest.mark.parametrize(
