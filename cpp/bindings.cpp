@@ -251,6 +251,31 @@ double dense_reach(const Matrix<const Real>& X, const Array<const double>& cente
   return most;
 }
 
+template <class Real>
+void dense_counts(const Matrix<const Real>& X, const Array<std::int64_t>& counts,
+                  std::size_t threads, int simd) {
+  const auto rows = dense_rows(X, simd);
+  require(counts.size() == X.shape(0));
+  const nb::gil_scoped_release release;
+  each_part(rows.X, threads, [&](std::size_t part, const auto& some) {
+    rows.products.count(some, counts.data() + part * kRowsOfPart);
+  });
+}
+
+// Not while another thread writes to X: then rows end early, or hold what was in `values`.
+template <class Real>
+void dense_entries(const Matrix<const Real>& X, const Index& starts,
+                   const Array<std::int32_t>& columns, const Array<Real>& values,
+                   std::size_t threads, int simd) {
+  const auto rows = dense_rows(X, simd);
+  require(starts.size() == X.shape(0) + 1 && columns.size() == values.size() &&
+          ends_at(starts, values.size()));
+  const nb::gil_scoped_release release;
+  each_part(rows.X, threads, [&](std::size_t part, const auto& some) {
+    rows.products.copy(some, starts.data() + part * kRowsOfPart, columns.data(), values.data());
+  });
+}
+
 // G = [X 1]' diag(d) [X 1], or X' diag(d) X, by the order of G; made in float32 where `rough`.
 template <class Real>
 void dense_gram(const Matrix<const Real>& X, const Array<const double>& d, const Matrix<double>& G,
@@ -372,6 +397,10 @@ void bind_dense(nb::module_& m) {
         "squares"_a.noconvert(), "threads"_a = 1, "simd"_a = -1);
   m.def("dense_reach", &dense_reach<Real>, "X"_a.noconvert(), "center"_a, "absolute"_a,
         "threads"_a = 1, "simd"_a = -1);
+  m.def("dense_counts", &dense_counts<Real>, "X"_a.noconvert(), "counts"_a.noconvert(),
+        "threads"_a = 1, "simd"_a = -1);
+  m.def("dense_entries", &dense_entries<Real>, "X"_a.noconvert(), "starts"_a.noconvert(),
+        "columns"_a.noconvert(), "values"_a.noconvert(), "threads"_a = 1, "simd"_a = -1);
   m.def("dense_gram", &dense_gram<Real>, "X"_a.noconvert(), "d"_a, "G"_a.noconvert(), "simd"_a = -1,
         "rough"_a = false);
   bind_dense_block<Real, double>(m);

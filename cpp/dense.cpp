@@ -305,6 +305,44 @@ double reach(const DenseView<Real>& X, const double* center, bool absolute) {
   return most;
 }
 
+template <typename Real>
+void count(const DenseView<Real>& X, std::int64_t* counts) {
+  for (std::size_t i = 0; i < X.k; ++i) {
+    const Real* x = X.data + i * X.n;
+    std::int64_t found = 0;
+#pragma omp simd reduction(+ : found)
+    for (std::size_t j = 0; j < X.n; ++j) found += x[j] != Real(0) ? 1 : 0;
+    counts[i] = found;
+  }
+}
+
+// Entries are looked at in groups, most of which are all zero.
+template <typename Real>
+void copy(const DenseView<Real>& X, const std::int64_t* starts, std::int32_t* columns,
+          Real* values) {
+  constexpr std::size_t group = 16;
+  for (std::size_t i = 0; i < X.k; ++i) {
+    const Real* x = X.data + i * X.n;
+    std::int64_t at = starts[i];
+    const std::int64_t end = starts[i + 1];
+    const auto take = [&](std::size_t from, std::size_t to) {
+      for (std::size_t j = from; j < to && at < end; ++j)
+        if (x[j] != Real(0)) {
+          columns[at] = static_cast<std::int32_t>(j);
+          values[at++] = x[j];
+        }
+    };
+    std::size_t from = 0;
+    for (; from + group <= X.n && at < end; from += group) {
+      int some = 0;
+#pragma omp simd reduction(+ : some)
+      for (std::size_t j = 0; j < group; ++j) some += x[from + j] != Real(0) ? 1 : 0;
+      if (some > 0) take(from, from + group);
+    }
+    take(from, X.n);
+  }
+}
+
 // Rows of a tile of sums: with up to three vectors of columns, as many as the registers hold, which
 // hide the latency and share the loads. Loops over them are unrolled lest they lie in memory.
 constexpr std::size_t kTileRows = kVectorBytes == 64 ? 8 : 4;
@@ -430,6 +468,8 @@ DenseProducts<Real> products() {
           &rmatvec<Real>,
           &column_sums<Real>,
           &reach<Real>,
+          &count<Real>,
+          &copy<Real>,
           {&add_to_gram<Real, double>, &flush<double>},
           {&add_to_gram<Real, float>, &flush<float>}};
 }

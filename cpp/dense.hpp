@@ -64,6 +64,10 @@ struct DenseProducts {
   void (*column_sums)(const DenseView<Real>& X, double* sums, double* squares);  // +=
   // The largest |x - center|^2 of the rows, or |x - center|_1.
   double (*reach)(const DenseView<Real>& X, const double* center, bool absolute);
+  // How many entries of each row are not zero; and these as CSR rows, which begin at starts.
+  void (*count)(const DenseView<Real>& X, std::int64_t* counts);
+  void (*copy)(const DenseView<Real>& X, const std::int64_t* starts, std::int32_t* columns,
+               Real* values);
   GramProducts<Real, double> fine_gram;
   GramProducts<Real, float> rough_gram;
 

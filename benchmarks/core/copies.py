@@ -11,8 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from widemargin import Kernel, _core
-from widemargin.kernels.layout import Layout, sparse_rows
+from widemargin.kernels.layout import Layout
 from widemargin.kernels.packed import Parts, Samples
+from widemargin.numerics.linalg import sparse_rows
 
 ROWS = 4096
 

@@ -85,6 +85,17 @@ def dense_column_sums(
 def dense_reach(
     X: NDArray[Any], center: Vector, absolute: bool, threads: int = 1, simd: int = -1
 ) -> float: ...
+def dense_counts(
+    X: NDArray[Any], counts: NDArray[np.int64], threads: int = 1, simd: int = -1
+) -> None: ...
+def dense_entries(
+    X: NDArray[Any],
+    starts: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[Any],
+    threads: int = 1,
+    simd: int = -1,
+) -> None: ...
 def dense_matvec(X: NDArray[Any], w: Vector, out: Vector, simd: int = -1) -> None: ...
 def dense_rmatvec(X: NDArray[Any], u: Vector, out: Vector, simd: int = -1) -> None: ...
 def penalty_sweep(

@@ -735,6 +735,7 @@ def test_equal_rows_are_looked_for_once(monkeypatch):
     monkeypatch.setattr(conditioning, "equal_rows", counted)
     # Small problems are solved at once, without a look at equal rows.
     monkeypatch.setattr(linear_choice, "MOST_ENTRIES_ALONE", 0)
+    monkeypatch.setattr(linear_choice, "MOST_SPARSE", 0)
     Cs, models, gaps = linear_svc_path(X, y, Cs=[0.01, 0.1, 1.0])
     assert calls.count(len(X)) == 1
     assert gaps.max() <= 1e-4

@@ -8,7 +8,7 @@ from widemargin import Kernel, Problem, _core, solve
 from widemargin.data.memory import as_rows
 from widemargin.kernels import packed
 from widemargin.kernels.core_engine import CoreEngine
-from widemargin.kernels.layout import Layout, sparse_rows
+from widemargin.kernels.layout import Layout
 from widemargin.kernels.matrix import Columns
 from widemargin.kernels.packed import Batches, Parts, Samples
 from widemargin.numerics import linalg
@@ -52,7 +52,7 @@ def test_dense_rows_become_the_csr_array_that_scipy_makes(order, dtype, kind):
     if dtype != np.int16:
         X[5, :2] = np.nan, np.inf
     Z = X[::2, ::-1] if order == "parts" else np.asarray(X, order=order)
-    found, expected = sparse_rows(Z), sparse.csr_array(Z)
+    found, expected = linalg.sparse_rows(Z), sparse.csr_array(Z)
     assert found.shape == expected.shape
     for name in ("data", "indices", "indptr"):
         mine, theirs = getattr(found, name), getattr(expected, name)

@@ -37,6 +37,7 @@ class MemoryRows(Rows):
     """Rows of a dense array (also memory-mapped) or CSR array, by reference."""
 
     is_in_memory = True
+    _share: float | None = None
 
     def __init__(
         self,
@@ -68,6 +69,13 @@ class MemoryRows(Rows):
         return self._blocks(task)
 
     @property
+    def share(self) -> float:
+        """Share of the entries that are not zero: counted in some rows, once."""
+        if self._share is None:
+            self._share = linalg.share_of_nonzeros(self._X)
+        return self._share
+
+    @property
     def threads(self) -> int:
         """Threads that a sweep takes."""
         return self._blocks.threads
@@ -78,6 +86,14 @@ class MemoryRows(Rows):
         alone._blocks = self._blocks.in_one_thread()
         alone.options = {**self.options, "n_jobs": 1}
         return alone
+
+    def stored(self, dense: bool) -> Self:
+        """These rows as a dense array, or as CSR rows: a copy."""
+        X: Any = self._X
+        made = X.toarray() if dense else linalg.sparse_rows(X, self.threads)
+        other = type(self)(made, **self.options)
+        other.names, other._share = self.names, self._share
+        return other
 
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index``: see `Rows.take`."""

@@ -58,6 +58,7 @@ class Rows(ABC):
     shape : tuple (m, n)
     dtype : numpy dtype of the stored numbers
     density : float, share of the entries that are stored
+    share : float, share of the entries that are not zero, by some of the rows
     sweeps : int, how many times the data was read
     options : dict, what `as_rows` is to be given for rows made from these
     copy_rows : float, how many rows may be copied into memory at a time
@@ -111,6 +112,11 @@ class Rows(ABC):
     @abstractmethod
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index`` (k integers in [0, m)) in memory: (k, n), dense or CSR."""
+
+    @property
+    def share(self) -> float:
+        """Share of the entries that are not zero, as far as it is known."""
+        return self.density
 
     @property
     def n_all(self) -> int:

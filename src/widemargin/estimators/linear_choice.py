@@ -4,12 +4,14 @@ Few columns are for Newton's method, few rows for their products, sparse rows fo
 descent or for conjugate gradients.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from widemargin import _core
+from widemargin.data.storage import FULL_MANY, NARROW, is_full, well_stored
 from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
 from widemargin.solvers.kernel.batch import MOST_EXACTLY, NAME, Brief
@@ -17,12 +19,22 @@ from widemargin.solvers.linear import rules
 from widemargin.system.threads import n_threads
 
 # Columns up to which Newton's method on the columns takes all problems at once, and
-# entries: of more problems than threads, of fewer, and of sparse rows, zeros included
-# (`benchmarks/core/newton_batch.py`). Beyond, rows up to which products of rows are
-# faster than single solvers.
+# entries, zeros included: of more problems than threads, of fewer, and where the hinge
+# has a small C and few entries are not zero: there descent on CSR rows takes half of
+# the time (`benchmarks/core/newton_batch.py`). Beyond, rows up to which products of
+# rows are faster than single solvers.
 MOST_COLUMNS = 256
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
+# Share of entries that are not zero from which products of more than MOST_LINEAR rows
+# may be faster than what reads these entries. (LinearSVC, hinge, C = 10, 5,000 rows of
+# mnist, a share of 0.19: 0.5 s, not 7.)
+SHARED_SHARE = 0.1
+# Visits of all sparse rows that their products cost, over the rows: where products
+# come next descent has no more. (380 problems of 80 to 600 rows x 260 to 4,000 columns,
+# hinge, C from 0.1 to 3,000: 0.85 of the time in sum, up to 7 and 30 times as fast;
+# with 1/4 and 1/8 of them 0.84 and 0.89, up to 10 times as long.)
+PRODUCT_VISITS = 0.5
 # The same of dense rows with at least one column for two rows, where mean C times mean
 # |x|^2 is above the third number (`benchmarks/core/wide.py`).
 # Classifiers of 1,000 rows x 3,000 columns with C = 1 and 100 take 0.08 s, not 0.7 to
@@ -107,8 +119,30 @@ LINEAR_PLACES = 16
 
 def suits_newton(training: Training, m: int) -> bool:
     """Whether Newton's method on the columns takes problems of m rows, all at once."""
-    n = training.rows.shape[1]
-    return n <= min(m, MOST_COLUMNS) and m * (n + 1) <= _most_entries(training)
+    n, entries = training.rows.shape[1], m * (training.rows.shape[1] + 1)
+    if n > min(m, MOST_COLUMNS):
+        return False
+    return entries <= MOST_SPARSE or entries <= _most_entries(training)
+
+
+def stored_well(training: Training) -> Training:
+    """The same with rows in the form, dense or CSR, that suits what solves them.
+
+    Newton's method on the columns, and products of rows, like dense ones.
+    """
+    rows, m = training.rows, training.rows.shape[0]
+    dense = is_full(rows)
+    if not dense and suits_newton(training, int(training.sizes.max())):
+        if training.tasks.are_pairs:  # whose rows are copied, and dense then
+            return training
+        dense = True
+    elif not dense and rows.share > SHARED_SHARE and form(training)[0].is_bounded:
+        wide = suits_products(training, m)
+        dense = wide or steps_before_others(training).steps > 0
+    stored = well_stored(rows, dense)
+    if stored is rows:
+        return training
+    return dataclasses.replace(training, rows=stored)
 
 
 class Before(NamedTuple):
@@ -162,11 +196,19 @@ def suits_faces(training: Training, m: int) -> bool:
 
 def _has_many_columns(training: Training, m: int, share: float = FACED_SHARE) -> bool:
     """Whether classifiers of m dense rows have so many that products may be faster."""
-    n, X = training.rows.shape[1], training.rows.in_memory()
+    n = training.rows.shape[1]
     if training.recipe.q is not None:
         return False
     fits = max(FACED_COLUMNS, share * m) <= n < _core.MOST_BASIS
-    return fits and m <= MOST_EXACTLY and isinstance(X, np.ndarray)
+    return fits and m <= MOST_EXACTLY and _has_products(training, m)
+
+
+def _has_products(training: Training, m: int) -> bool:
+    """Whether products of m rows may be faster than what reads their entries."""
+    rows = training.rows
+    if rows.in_memory() is None:
+        return False
+    return m <= MOST_LINEAR or rows.share > SHARED_SHARE
 
 
 def _faced(m: int, n: int) -> Before:
@@ -199,7 +241,9 @@ def suits_descent(training: Training) -> float:
     if facts is None or not facts.descends:
         return 0.0
     # Conjugate gradients, which come next, cost no factor.
-    return facts.least_visits if suits_gradients(training) else facts.visits
+    visits = facts.least_visits if suits_gradients(training) else facts.visits
+    m = facts.samples
+    return min(visits, m * PRODUCT_VISITS) if suits_products(training, m) else visits
 
 
 def suits_gradients(training: Training) -> bool:
@@ -252,15 +296,15 @@ def _mean_square(training: Training) -> float:
 
 def suits_products(training: Training, m: int) -> bool:
     """Whether products of rows take problems of m rows, all at once."""
-    n, X = training.rows.shape[1], training.rows.in_memory()
+    n = training.rows.shape[1]
     few_columns = m > FEW_SQUARES and n < SQUARES_SHARE * m
     squares = training.recipe.q is not None and not form(training)[0].is_bounded
     if squares and few_columns and training.recipe.solver != NAME:
         return False
     if m <= MOST_LINEAR:
         return True
-    wide = n > MOST_COLUMNS and n >= WIDE_SHARE * m and isinstance(X, np.ndarray)
-    if m > MOST_WIDE or not wide:
+    wide = n > MOST_COLUMNS and n >= WIDE_SHARE * m
+    if m > MOST_WIDE or not (wide and _has_products(training, m)):
         return False
     if training.recipe.solver == NAME:
         return True
@@ -276,10 +320,11 @@ def steps_before_others(training: Training) -> Before:
     (m, n), t = training.rows.shape, len(training.tasks)
     if training.tasks.are_pairs or training.recipe.q is not None:
         return Before(0)
-    dense = isinstance(training.rows.in_memory(), np.ndarray)
     is_bounded, faced = form(training)[0].is_bounded, suits_faces(training, m)
     share, steps = SHARED_BOUNDED if is_bounded else SHARED_SQUARED
-    suits = dense and n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
+    least = SHARED_SHARE if is_bounded else FULL_MANY
+    full = training.rows.in_memory() is not None and training.rows.share > least
+    suits = full and n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
     if not (suits or faced):
         return Before(0)
     facts = _facts(training)
@@ -293,13 +338,14 @@ def steps_before_others(training: Training) -> Before:
 
 def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
-    rows = training.rows
-    if sparse.issparse(rows.in_memory()):
-        # With the hinge and a small C descent on sparse rows takes half of the time.
-        descends = form(training)[0].is_bounded and suits_descent(training) > 0.0
-        few = rows.density <= rules.DENSE or descends
-        return MOST_SPARSE if few else MOST_ENTRIES_ALONE
-    if len(training.tasks) == 1 or training.tasks.are_pairs:
+    rows, pairs = training.rows, training.tasks.are_pairs
+    X: Any = rows.in_memory()
+    if X is not None and not pairs and rows.shape[1] > NARROW:
+        is_bounded, alone = form(training)[0].is_bounded, len(training.tasks) == 1
+        few = not is_full(rows)
+        if few and (_facts(training).descends if is_bounded else alone):
+            return MOST_SPARSE
+    if len(training.tasks) == 1 or pairs or sparse.issparse(X):
         return MOST_ENTRIES_ALONE
     threads = n_threads(rows.options.get("n_jobs"))
     return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE

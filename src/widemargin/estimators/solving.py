@@ -17,6 +17,7 @@ from widemargin.estimators.batch import (
 )
 from widemargin.estimators.batch_problems import Found, numbered
 from widemargin.estimators.engine_choice import refuse_batch
+from widemargin.estimators.linear_choice import stored_well
 from widemargin.estimators.no_worse import or_before, or_zero, proves_more
 from widemargin.estimators.training import Training
 from widemargin.problems.base import Problem
@@ -39,6 +40,8 @@ _GO_ON = Status.STALLED, Status.TIME_LIMIT
 def solve_tasks(training: Training) -> Sequence[Solution]:
     """One solution a binary problem."""
     refuse_batch(training)
+    if training.recipe.kernel is None:
+        training = stored_well(training)
     saved = checkpoints(training)
     if training.recipe.kernel is not None:
         solutions = _solve_in_turn(training, saved, solve_batch(training))

@@ -26,7 +26,7 @@ from widemargin.kernels.definite import (
     sample,
 )
 from widemargin.kernels.kernel import Kernel
-from widemargin.kernels.layout import WIDE, Layout, sparse_rows
+from widemargin.kernels.layout import WIDE, Layout
 from widemargin.kernels.packed import (
     STRIP,
     Batches,
@@ -426,7 +426,7 @@ class GroupedSamples(Grouped):
         """What the core takes of sparse batches: samples, all rows twice, and norms."""
         layout, X = self._double_layout, self._X
         if layout.is_sparse:
-            X = sparse_rows(X)  # once, for both precisions
+            X = linalg.sparse_rows(X)  # once, for both precisions
         samples = Samples(self._layout, X, place)
         known = np.empty(len(self.order), np.float32)
         known[place] = samples.norms

@@ -85,7 +85,7 @@ class Layout:
         self.sums, self.value = kernel.sums, kernel.value
         self.center = np.zeros(Z.shape[1])
         stored = sparse.issparse(Z)
-        self.is_sparse = _share_of_nonzeros(Z) <= sparse_to
+        self.is_sparse = linalg.share_of_nonzeros(Z) <= sparse_to
         self.stays_sparse = stored and Z.shape[1] > wide
         self.is_sparse = self.is_sparse or self.stays_sparse
         sums, squares = linalg.column_sums(Z, threads)
@@ -173,7 +173,7 @@ class Layout:
     def rows(self, Z: Matrix) -> Any:
         """Rows as a batch holds them: dense or CSR, of the dtype, less the center."""
         if self.is_sparse:
-            rows = sparse_rows(Z).astype(self.dtype)
+            rows = linalg.sparse_rows(Z).astype(self.dtype)
             if not rows.has_canonical_format:  # an entry is the sum of its duplicates
                 rows.sum_duplicates()
             rows.prune()  # what lies behind the last row may have any index
@@ -212,31 +212,6 @@ class Layout:
             return min(n, CHUNK + -(-n // CHUNK))  # sums of sums
         lengths = linalg.row_lengths(X)
         return lengths if self.expands_squares else int(lengths.max(initial=0))
-
-
-def sparse_rows(Z: Matrix) -> sparse.csr_array:
-    """CSR rows; of a dense array in less than half of the time that SciPy takes.
-
-    That finds rows and columns of all entries that are not zero, and sorts them
-    (`benchmarks/core/copies.py`).
-    """
-    if not isinstance(Z, np.ndarray):
-        return sparse.csr_array(Z)
-    (m, n), present = Z.shape, Z != 0
-    place, indptr = np.flatnonzero(present), np.zeros(m + 1, np.int64)
-    np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
-    columns = place - np.repeat(n * np.arange(m), np.diff(indptr))
-    if len(place) <= np.iinfo(np.int32).max:
-        columns, indptr = columns.astype(np.int32), indptr.astype(np.int32)
-    return sparse.csr_array((Z.ravel()[place], columns, indptr), shape=(m, n))
-
-
-def _share_of_nonzeros(Z: Matrix) -> float:
-    """Share of the entries that are not zero; of some rows, where Z is dense."""
-    if not isinstance(Z, np.ndarray):
-        return linalg.density(Z)
-    sample = Z[:: max(1, Z.shape[0] // 256)]
-    return float(np.count_nonzero(sample)) / sample.size
 
 
 def _reach(

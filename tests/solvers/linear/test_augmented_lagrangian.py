@@ -200,7 +200,7 @@ def test_the_hessian_is_kept_up_to_date(intercept, sparse_rows, monkeypatch):
     X, y = tall(2500, 20)
     C = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     problem = Problem(
-        sparse.csr_array(X) if sparse_rows else X, y, C, "hinge", intercept
+        as_rows(sparse.csr_array(X) if sparse_rows else X), y, C, "hinge", intercept
     )
     assert solve(problem, AugmentedLagrangian(), tol=1e-8).status == "solved"
     assert all(made)

@@ -1,0 +1,62 @@
+"""Rows in memory in the form, dense or CSR, that a linear solver reads fastest.
+
+A caller's array of many zeros is no slower than the same CSR rows, and the other way
+round: one copy decides, not who stored the data.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from widemargin.data.memory import MemoryRows
+from widemargin.data.rows import Rows
+from widemargin.system.memory import free_bytes
+
+# Share of entries that are not zero from which rows are read faster from a dense array,
+# of up to MANY columns and of more; and columns up to which dense rows stay dense,
+# however few these are: CSR rows take 0.7 to 1.1 of the time there, and are first to be
+# made. (benchmarks/core/stored_form.py.)
+FULL, FULL_MANY, MANY, NARROW = 0.25, 0.4, 256, 32
+# Bytes of a copy up to which nobody asks how much memory is free, and of a CSR entry.
+FEW_BYTES, ENTRY = 64 << 20, 12
+
+
+def is_full(rows: Rows) -> bool:
+    """Whether a dense array suits rows, as few of their entries are zero."""
+    return rows.share > (FULL if rows.shape[1] <= MANY else FULL_MANY)
+
+
+def well_stored(rows: Rows, dense: bool | None = None) -> Rows:
+    """The rows as a dense array, or as CSR rows; as they are where they are so already.
+
+    Parameters
+    ----------
+    rows : Rows
+        Others than arrays in memory stay as they are, memory-mapped ones too, and those
+        of which there is no room for a copy.
+    dense : bool or None, default=None
+        What they become. None: what suits them.
+    """
+    if type(rows) is not MemoryRows:
+        return rows
+    X: Any = rows.in_memory()
+    if _is_mapped(X):
+        return rows
+    (m, n), is_dense = rows.shape, isinstance(X, np.ndarray)
+    dense = is_full(rows) if dense is None else dense
+    if dense == is_dense or (is_dense and n <= NARROW):
+        return rows
+    needed = m * n * (X.dtype.itemsize if dense else 1 + int(ENTRY * rows.share))
+    limit = rows.options["memory_limit"]
+    if needed > (limit or (free_bytes() if needed > FEW_BYTES else FEW_BYTES)):
+        return rows
+    return rows.stored(dense)
+
+
+def _is_mapped(X: Any) -> bool:
+    """Whether an array, or what it is a view of, is a file."""
+    while X is not None:
+        if isinstance(X, np.memmap):
+            return True
+        X = getattr(X, "base", None)
+    return False
