@@ -1,10 +1,22 @@
-"""Linear machines: whether data come dense or sparse does not matter."""
+"""Whether data come dense or sparse does not matter to a fit."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from widemargin import LinearSVC, LinearSVCCV, LinearSVR, Problem, as_rows, solve
+from widemargin import (
+    SVC,
+    SVR,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Problem,
+    as_rows,
+    solve,
+)
 from widemargin.data.storage import FULL, FULL_MANY, MANY, NARROW, well_stored
 
 BOTH = np.asarray, sparse.csr_array
@@ -91,14 +103,6 @@ def test_regressions_of_dense_and_sparse_data_are_the_same(shape, loss):
     np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
-def test_searches_of_dense_and_sparse_data_are_the_same():
-    X, t = data(700, 300, 0.05)
-    one, other = (LinearSVCCV(Cs=3, cv=3).fit(make(X), t > 0.0) for make in BOTH)
-    assert one.C_ == other.C_
-    np.testing.assert_array_equal(one.scores_, other.scores_)
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-
-
 def test_problems_are_stored_well_but_rows_as_they_are():
     X, t = data(900, 300, 0.1)
     y = np.where(t > 0.0, 1, -1)
@@ -116,3 +120,32 @@ def test_what_is_told_of_a_column_names_it():
     frame = pd.DataFrame(X, columns=[f"word {j}" for j in range(300)])
     with pytest.raises(ValueError, match="word 3"):
         LinearSVC().fit(frame, t > 0.0)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.8])
+@pytest.mark.parametrize("kind", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_machines_with_a_kernel_return_vectors_as_they_were_given(kind, share):
+    X, t = data(300, 80, share)
+    target = t > np.median(t) if kind in (SVC, NuSVC) else t / t.std()
+    found = []
+    for make in BOTH:
+        machine = kind(gamma=0.01, tol=1e-3).fit(make(X), target)
+        vectors = machine.support_vectors_
+        assert sparse.issparse(vectors) == (make is sparse.csr_array)
+        kept = vectors.toarray() if sparse.issparse(vectors) else vectors
+        np.testing.assert_array_equal(kept, X[machine.support_])
+        found.append(machine.predict(X))
+        np.testing.assert_array_equal(machine.predict(make(X)), found[-1])
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("shape", [(700, 300, 0.05), (300, 400, 0.02), (300, 60, 0.1)])
+def test_searches_of_dense_and_sparse_data_are_the_same(shape, loss):
+    X, t = data(*shape)
+    options = {"Cs": 3, "cv": 3, "loss": loss}
+    one, other = (LinearSVCCV(**options).fit(make(X), t > 0.0) for make in BOTH)
+    assert one.C_ == other.C_
+    np.testing.assert_array_equal(one.scores_, other.scores_)
+    np.testing.assert_allclose(one.path_, other.path_, atol=1e-4)
+    assert max(one.path_.max(), other.path_.max()) <= 1e-4

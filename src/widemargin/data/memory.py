@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from widemargin.data.blocks import Blocks
 from widemargin.data.matrix import as_matrix, column_names
@@ -87,13 +88,14 @@ class MemoryRows(Rows):
         alone.options = {**self.options, "n_jobs": 1}
         return alone
 
-    def stored(self, dense: bool) -> Self:
+    @property
+    def are_given_sparse(self) -> bool:
+        """Whether a sparse matrix in memory was given."""
+        return not isinstance(self._X, np.ndarray)
+
+    def stored(self, dense: bool) -> "MemoryRows":
         """These rows as a dense array, or as CSR rows: a copy."""
-        X: Any = self._X
-        made = X.toarray() if dense else linalg.sparse_rows(X, self.threads)
-        other = type(self)(made, **self.options)
-        other.names, other._share = self.names, self._share
-        return other
+        return _Stored(self, dense)
 
     def take(self, index: ArrayLike) -> linalg.Matrix:
         """Rows ``index``: see `Rows.take`."""
@@ -112,6 +114,26 @@ class MemoryRows(Rows):
         return RowState(
             {k: row_vector(k, v, m) for k, v in vectors.items()}, self._blocks
         )
+
+
+class _Stored(MemoryRows):
+    """Rows in another form than the user's, dense or CSR."""
+
+    def __init__(self, rows: MemoryRows, dense: bool) -> None:
+        X: Any = rows.in_memory()
+        made = X.toarray() if dense else linalg.sparse_rows(X, rows.threads)
+        super().__init__(made, **rows.options)
+        self.names, self._share = rows.names, rows.share
+
+    @property
+    def are_given_sparse(self) -> bool:
+        """Whether a sparse matrix in memory was given."""
+        return not super().are_given_sparse
+
+    def whole(self, X: linalg.Matrix) -> linalg.Matrix:
+        """Some of the rows in the user's form."""
+        some: Any = X
+        return sparse.csr_array(some) if self.are_given_sparse else some.toarray()
 
 
 def _cut(X: linalg.Matrix, n_jobs: int | None, memory_limit: int | None) -> Blocks:

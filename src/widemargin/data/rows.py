@@ -119,6 +119,11 @@ class Rows(ABC):
         return self.density
 
     @property
+    def are_given_sparse(self) -> bool:
+        """Whether a sparse matrix in memory was given."""
+        return False
+
+    @property
     def n_all(self) -> int:
         """How many columns the data have: more than these, where some are left out."""
         return self.shape[1]

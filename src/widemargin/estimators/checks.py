@@ -21,9 +21,11 @@ from widemargin.data.matrix import column_names, refuse_unreadable
 from widemargin.data.memory import MemoryRows, as_rows
 from widemargin.data.present import is_scattered, present
 from widemargin.data.rows import Rows
+from widemargin.data.storage import well_stored
 from widemargin.data.words import encoded
 from widemargin.estimators import objects
 from widemargin.kernels.kernel import Kernel
+from widemargin.kernels.layout import SPARSE_BATCH
 from widemargin.parameters import Checker, is_integer
 from widemargin.problems.base import Problem
 from widemargin.solution import NOT_CONVEX, UNPROVED, Status
@@ -188,7 +190,9 @@ def _as_fitted(estimator: Any, rows: Rows) -> Rows:
     has_name = isinstance(kernel, str) and kernel not in ("linear", "precomputed")
     takes = getattr(estimator, "_takes_present", False) and has_name
     if takes and getattr(estimator, "rank", None) is None:
-        return present(rows)
+        rows = present(rows)
+        # Otherwise each batch of the samples would be made sparse.
+        return well_stored(rows, False) if rows.share <= SPARSE_BATCH else rows
     if is_scattered(rows.in_memory() if rows.is_in_memory else None):
         _refuse_columns(type(estimator).__name__, rows.shape[1])
     return rows

@@ -33,7 +33,7 @@ from widemargin.estimators.linear_choice import (
     SQUARED_STEPS,
     has_room,
     steps_as_newton,
-    suits_newton,
+    stored_well,
 )
 from widemargin.estimators.multiclass import BinaryTasks, rows_of
 from widemargin.estimators.points import scaled
@@ -164,6 +164,7 @@ def solve_linear_folds(
     """
     if not is_allowed(training, LEAST_LINEAR_GAP):
         return None
+    training = stored_well(training)
     shape = len(weights), len(training.tasks), len(Cs)
     factors = np.ones(shape[:2]) if factors is None else factors
     plan, products = _plan(training, shape[0] * shape[2]), None
@@ -210,10 +211,10 @@ def _solve_left(found: LinearFolds, by_newton: bool) -> Status | None:
 
 def _plan(training: Training, t: int) -> _Plan:
     """What solves t problems of each of the training."""
-    X, m = training.rows.in_memory(), int(training.sizes.max())
-    newton, n = _suits_newton(training, m, t), X.shape[1]  # type: ignore[union-attr]
+    m, n = int(training.sizes.max()), training.rows.shape[1]
+    newton = _suits_newton(training, m, t)
     nothing, is_regression = _Plan(False, None, newton), training.recipe.q is not None
-    if is_regression or not isinstance(X, np.ndarray) or m > MOST_EXACTLY:
+    if is_regression or m > MOST_EXACTLY:
         return nothing
     if not newton and n <= min(m, MOST_COLUMNS):  # many entries, or little memory
         return nothing
@@ -240,11 +241,8 @@ def _suits_newton(training: Training, m: int, t: int) -> bool:
     A part of them at once. Many problems keep all threads busy.
     """
     n = training.rows.shape[1]
-    if isinstance(training.rows.in_memory(), np.ndarray):
-        most = MOST_ENTRIES if training.recipe.q is None else MOST_ENTRIES_TWICE
-        suits = n <= min(m, MOST_COLUMNS) and m * (n + 1) <= most
-    else:
-        suits = suits_newton(training, m)
+    most = MOST_ENTRIES if training.recipe.q is None else MOST_ENTRIES_TWICE
+    suits = n <= min(m, MOST_COLUMNS) and m * (n + 1) <= most
     return suits and has_room(training, m, min(t, 1 + PLACES // m))
 
 

@@ -205,7 +205,7 @@ def keep_support(
 
 def keep_as_stored(estimator: Any, rows: Rows) -> None:
     """Let ``dual_coef_`` be sparse where the rows are, as in scikit-learn."""
-    if sparse.issparse(rows.in_memory()):
+    if rows.are_given_sparse:
         estimator.dual_coef_ = sparse.csr_array(estimator.dual_coef_)
 
 
