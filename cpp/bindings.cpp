@@ -262,7 +262,7 @@ void dense_counts(const Matrix<const Real>& X, const Array<std::int64_t>& counts
   });
 }
 
-// Not while another thread writes to X: then rows end early, or hold what was in `values`.
+// Where another thread writes to X meanwhile rows end early, or keep what was in the arrays.
 template <class Real>
 void dense_entries(const Matrix<const Real>& X, const Index& starts,
                    const Array<std::int32_t>& columns, const Array<Real>& values,

@@ -1,4 +1,4 @@
-"""When coordinate descent is faster than the others: the rules of solvers/auto.py.
+"""When coordinate descent is faster than the others: those of solvers/linear/rules.py.
 
 Milliseconds of a whole solve to a gap of 1e-4 and 1e-6 by kappa = mean C |z|^2, with
 the intercept asked for. Best of three; "-" where a solver did not get there in the time

@@ -1,5 +1,7 @@
 """Whether data come dense or sparse does not matter to a fit."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -26,6 +28,7 @@ SHAPES = [
     (400, 120, 0.1),  # of Newton's method on the columns
     (6000, 60, 0.1),
     (500, 900, 0.02),
+    (7000, 200, 0.2),
 ]
 
 
@@ -69,8 +72,39 @@ def test_what_stays_as_it_is(tmp_path):
     np.save(tmp_path / "X.npy", X)
     file = as_rows(np.load(tmp_path / "X.npy", mmap_mode="r"))
     assert well_stored(file) is file
+    S = sparse.csr_array(data(900, 300, 0.8)[0])
+    np.save(tmp_path / "data.npy", S.data)
+    S.data = np.load(tmp_path / "data.npy", mmap_mode="r")
+    file = as_rows(S)
+    assert well_stored(file) is file
     some = as_rows(X).select(np.arange(900) > 3)
     assert well_stored(some) is some
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_a_copy_has_room(dtype):
+    X, _ = data(2000, 1000, 0.02, dtype)
+    for rows in (X, np.asfortranarray(X)):
+        tracemalloc.start()
+        stored_rows = well_stored(as_rows(rows, memory_limit=2_000_000))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= 2_000_000
+        is_copied = dtype is np.float64 and rows.flags.c_contiguous
+        assert stored(stored_rows) == ("CSR" if is_copied else "dense")
+
+
+@pytest.mark.parametrize("period", [2, 78, 256])
+def test_rows_that_repeat_do_not_deceive(period):
+    X = np.zeros((20_000, 40))
+    X[::period] = 1.0
+    assert abs(as_rows(X).share - 1.0 / period) < 0.05
+
+
+def test_sparse_rows_of_a_view_have_sparse_coefficients():
+    X, t = data(300, 80, 0.05)
+    rows = as_rows(sparse.csr_array(X)).select(np.arange(300) > 3)
+    assert sparse.issparse(SVC().fit(rows, t[4:] > 0.0).dual_coef_)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, np.int64, bool])

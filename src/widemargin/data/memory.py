@@ -49,6 +49,7 @@ class MemoryRows(Rows):
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
         self.density = linalg.density(X)
+        self.are_given_sparse = not isinstance(X, np.ndarray)
         self.options = {"n_jobs": n_jobs, "memory_limit": memory_limit}
         self._X = X
         self._blocks = _cut(X, n_jobs, memory_limit)
@@ -71,7 +72,7 @@ class MemoryRows(Rows):
 
     @property
     def share(self) -> float:
-        """Share of the entries that are not zero: counted in some rows, once."""
+        """Share of the entries that are not zero, of some rows, or that are stored."""
         if self._share is None:
             self._share = linalg.share_of_nonzeros(self._X)
         return self._share
@@ -87,11 +88,6 @@ class MemoryRows(Rows):
         alone._blocks = self._blocks.in_one_thread()
         alone.options = {**self.options, "n_jobs": 1}
         return alone
-
-    @property
-    def are_given_sparse(self) -> bool:
-        """Whether a sparse matrix in memory was given."""
-        return not isinstance(self._X, np.ndarray)
 
     def stored(self, dense: bool) -> "MemoryRows":
         """These rows as a dense array, or as CSR rows: a copy."""
@@ -124,11 +120,7 @@ class _Stored(MemoryRows):
         made = X.toarray() if dense else linalg.sparse_rows(X, rows.threads)
         super().__init__(made, **rows.options)
         self.names, self._share = rows.names, rows.share
-
-    @property
-    def are_given_sparse(self) -> bool:
-        """Whether a sparse matrix in memory was given."""
-        return not super().are_given_sparse
+        self.are_given_sparse = rows.are_given_sparse
 
     def whole(self, X: linalg.Matrix) -> linalg.Matrix:
         """Some of the rows in the user's form."""

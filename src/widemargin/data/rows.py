@@ -58,7 +58,8 @@ class Rows(ABC):
     shape : tuple (m, n)
     dtype : numpy dtype of the stored numbers
     density : float, share of the entries that are stored
-    share : float, share of the entries that are not zero, by some of the rows
+    share : float, share of the entries that are not zero, or are stored
+    are_given_sparse : bool, whether the user gave a sparse matrix in memory
     sweeps : int, how many times the data was read
     options : dict, what `as_rows` is to be given for rows made from these
     copy_rows : float, how many rows may be copied into memory at a time
@@ -74,6 +75,7 @@ class Rows(ABC):
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     density: float = 1.0
+    are_given_sparse: bool = False
     copy_rows: float = np.inf
     sweeps: int = 0
     names: Sequence[str] | None = None
@@ -117,11 +119,6 @@ class Rows(ABC):
     def share(self) -> float:
         """Share of the entries that are not zero, as far as it is known."""
         return self.density
-
-    @property
-    def are_given_sparse(self) -> bool:
-        """Whether a sparse matrix in memory was given."""
-        return False
 
     @property
     def n_all(self) -> int:
@@ -365,6 +362,7 @@ class _View(Rows):
         self.dtype = base.dtype
         self.density = base.density
         self.options, self.copy_rows = base.options, base.copy_rows
+        self.are_given_sparse = base.are_given_sparse
         self._name = base._name
 
     @property

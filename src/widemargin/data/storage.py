@@ -1,15 +1,16 @@
 """Rows in memory in the form, dense or CSR, that a linear solver reads fastest.
 
-A caller's array of many zeros is no slower than the same CSR rows, and the other way
-round: one copy decides, not who stored the data.
+So that one copy decides how long a fit takes, not who stored the data.
 """
 
+import mmap
 from typing import Any
 
 import numpy as np
 
 from widemargin.data.memory import MemoryRows
 from widemargin.data.rows import Rows
+from widemargin.numerics import linalg
 from widemargin.system.memory import free_bytes
 
 # Share of entries that are not zero from which rows are read faster from a dense array,
@@ -46,17 +47,20 @@ def well_stored(rows: Rows, dense: bool | None = None) -> Rows:
     dense = is_full(rows) if dense is None else dense
     if dense == is_dense or (is_dense and n <= NARROW):
         return rows
-    needed = m * n * (X.dtype.itemsize if dense else 1 + int(ENTRY * rows.share))
-    limit = rows.options["memory_limit"]
+    needed, limit = m * n * X.dtype.itemsize, rows.options["memory_limit"]
+    if not dense:
+        needed = int(ENTRY * m * n * rows.share) + 8 * m
+        needed += 0 if linalg.is_in_core(X) else 8 * m * n  # copied first
     if needed > (limit or (free_bytes() if needed > FEW_BYTES else FEW_BYTES)):
         return rows
     return rows.stored(dense)
 
 
 def _is_mapped(X: Any) -> bool:
-    """Whether an array, or what it is a view of, is a file."""
+    """Whether the numbers of an array or CSR array lie in a file."""
+    X = X if isinstance(X, np.ndarray) else X.data
     while X is not None:
-        if isinstance(X, np.memmap):
+        if isinstance(X, np.memmap | mmap.mmap):
             return True
-        X = getattr(X, "base", None)
+        X = X.obj if isinstance(X, memoryview) else getattr(X, "base", None)
     return False

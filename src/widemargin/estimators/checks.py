@@ -21,7 +21,7 @@ from widemargin.data.matrix import column_names, refuse_unreadable
 from widemargin.data.memory import MemoryRows, as_rows
 from widemargin.data.present import is_scattered, present
 from widemargin.data.rows import Rows
-from widemargin.data.storage import well_stored
+from widemargin.data.storage import is_full, well_stored
 from widemargin.data.words import encoded
 from widemargin.estimators import objects
 from widemargin.kernels.kernel import Kernel
@@ -191,8 +191,9 @@ def _as_fitted(estimator: Any, rows: Rows) -> Rows:
     takes = getattr(estimator, "_takes_present", False) and has_name
     if takes and getattr(estimator, "rank", None) is None:
         rows = present(rows)
-        # Otherwise each batch of the samples would be made sparse.
-        return well_stored(rows, False) if rows.share <= SPARSE_BATCH else rows
+        # Whole numbers are read as bytes where batches are dense.
+        by_bytes = rows.dtype.kind in "iu" and rows.share > SPARSE_BATCH
+        return rows if by_bytes or is_full(rows) else well_stored(rows)
     if is_scattered(rows.in_memory() if rows.is_in_memory else None):
         _refuse_columns(type(estimator).__name__, rows.shape[1])
     return rows

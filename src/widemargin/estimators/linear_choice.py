@@ -16,14 +16,13 @@ from widemargin.estimators.batch_problems import form
 from widemargin.estimators.training import Training
 from widemargin.solvers.kernel.batch import MOST_EXACTLY, NAME, Brief
 from widemargin.solvers.linear import rules
-from widemargin.system.threads import n_threads
 
 # Columns up to which Newton's method on the columns takes all problems at once, and
-# entries, zeros included: of more problems than threads, of fewer, and where the hinge
-# has a small C and few entries are not zero: there descent on CSR rows takes half of
-# the time (`benchmarks/core/newton_batch.py`). Beyond, rows up to which products of
-# rows are faster than single solvers.
-MOST_COLUMNS = 256
+# entries, zeros included: of more than FEW_TASKS problems, of fewer, and where few
+# entries are not zero and the hinge has a small C, or the squared one is alone: there
+# others on CSR rows take half of the time (`benchmarks/core/newton_batch.py`). Beyond,
+# rows up to which products of rows are faster than single solvers.
+MOST_COLUMNS, FEW_TASKS = 256, 2
 MOST_ENTRIES, MOST_ENTRIES_ALONE, MOST_SPARSE = 2_000_000, 1_000_000, 200_000
 MOST_LINEAR = 600
 # Share of entries that are not zero from which products of more than MOST_LINEAR rows
@@ -35,18 +34,18 @@ SHARED_SHARE = 0.1
 # hinge, C from 0.1 to 3,000: 0.85 of the time in sum, up to 7 and 30 times as fast;
 # with 1/4 and 1/8 of them 0.84 and 0.89, up to 10 times as long.)
 PRODUCT_VISITS = 0.5
-# The same of dense rows with at least one column for two rows, where mean C times mean
+# The same of full rows with at least one column for two rows, where mean C times mean
 # |x|^2 is above the third number (`benchmarks/core/wide.py`).
 # Classifiers of 1,000 rows x 3,000 columns with C = 1 and 100 take 0.08 s, not 0.7 to
 # 13; 2,000 x 5,000 0.5, not 3 to 20; 2,000 x 1,000 0.2, not 0.9 to 3; with 1,000 x 400
 # some would take twice as long, 1,500 x 300 0.6, not 0.01. Regressions of 1,500 x 1,000
 # take 0.1 to 0.8 s, not 1.5 to 4, and 3,000 x 1,500 0.4 to 4.4, not 4 to 13.
 MOST_WIDE, WIDE_SHARE, WIDE_KAPPA = 3_000, 0.5, 10.0
-# The same number for dense rows with the hinge, up to rules.MANY columns: classes share
+# The same number with the hinge, up to rules.MANY columns: classes share
 # the products, so that they pay before descent of one class is slow. (Both were borders
 # of "auto" when products of many rows were measured.)
 LEAST_KAPPA = 1.0
-# Products of more dense rows, which all classes share, come before other solvers up to
+# Products of more full rows, which all classes share, come before other solvers up to
 # so many rows; and up to so many times the columns of all problems, for so many steps a
 # row: the hinge, and the squared one, for which Newton's method takes less time where
 # classes overlap. (benchmarks/core/shared_products.py: 0.01 to 1.1 of the time where
@@ -122,7 +121,7 @@ def suits_newton(training: Training, m: int) -> bool:
     n, entries = training.rows.shape[1], m * (training.rows.shape[1] + 1)
     if n > min(m, MOST_COLUMNS):
         return False
-    return entries <= MOST_SPARSE or entries <= _most_entries(training)
+    return entries <= MOST_SPARSE or entries <= _most_entries(training)  # the least
 
 
 def stored_well(training: Training) -> Training:
@@ -195,7 +194,7 @@ def suits_faces(training: Training, m: int) -> bool:
 
 
 def _has_many_columns(training: Training, m: int, share: float = FACED_SHARE) -> bool:
-    """Whether classifiers of m dense rows have so many that products may be faster."""
+    """Whether classifiers of m rows have so many that products may be faster."""
     n = training.rows.shape[1]
     if training.recipe.q is not None:
         return False
@@ -203,12 +202,15 @@ def _has_many_columns(training: Training, m: int, share: float = FACED_SHARE) ->
     return fits and m <= MOST_EXACTLY and _has_products(training, m)
 
 
-def _has_products(training: Training, m: int) -> bool:
-    """Whether products of m rows may be faster than what reads their entries."""
+def _has_products(training: Training, m: int, least: float = SHARED_SHARE) -> bool:
+    """Whether products of m rows may be faster than what reads their entries.
+
+    Of more than MOST_LINEAR rows where a larger share than ``least`` is not zero.
+    """
     rows = training.rows
     if rows.in_memory() is None:
         return False
-    return m <= MOST_LINEAR or rows.share > SHARED_SHARE
+    return m <= MOST_LINEAR or rows.share > least
 
 
 def _faced(m: int, n: int) -> Before:
@@ -323,7 +325,7 @@ def steps_before_others(training: Training) -> Before:
     is_bounded, faced = form(training)[0].is_bounded, suits_faces(training, m)
     share, steps = SHARED_BOUNDED if is_bounded else SHARED_SQUARED
     least = SHARED_SHARE if is_bounded else FULL_MANY
-    full = training.rows.in_memory() is not None and training.rows.share > least
+    full = _has_products(training, m, least)
     suits = full and n > MOST_COLUMNS and m <= min(MOST_SHARED, share * t * n)
     if not (suits or faced):
         return Before(0)
@@ -345,10 +347,8 @@ def _most_entries(training: Training) -> int:
         few = not is_full(rows)
         if few and (_facts(training).descends if is_bounded else alone):
             return MOST_SPARSE
-    if len(training.tasks) == 1 or pairs or sparse.issparse(X):
-        return MOST_ENTRIES_ALONE
-    threads = n_threads(rows.options.get("n_jobs"))
-    return MOST_ENTRIES if len(training.tasks) > threads else MOST_ENTRIES_ALONE
+    few = pairs or len(training.tasks) <= FEW_TASKS
+    return MOST_ENTRIES_ALONE if few else MOST_ENTRIES
 
 
 def has_room(training: Training, m: int, t: int) -> bool:

@@ -30,8 +30,9 @@ CORE_GRAM_COLUMNS = 128
 SHARED_ENTRIES = 1 << 21
 
 # Entries of dense rows that are looked at for how many are not zero, and the least and
-# the most rows of them: half a millisecond.
-LOOKED_AT, LEAST_LOOKED_AT, MOST_LOOKED_AT = 1 << 18, 16, 256
+# the most rows of them: a tenth of a millisecond.
+LOOKED_AT, LEAST_LOOKED_AT, MOST_LOOKED_AT = 1 << 16, 32, 256
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 # Dense entries that the C++ core reads as they are.
 _CORE_TYPES = {np.dtype(t) for t in (np.float64, np.float32, np.int16, np.uint8)}
@@ -70,7 +71,8 @@ def sparse_rows(X: Matrix, threads: int = 1) -> sparse.csr_array:
     counts, starts = np.empty(len(Z), np.int64), np.zeros(len(Z) + 1, np.int64)
     _core.dense_counts(Z, counts, threads)
     np.cumsum(counts, out=starts[1:])
-    columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], Z.dtype)
+    # Zeros: columns in range, where another thread clears entries meanwhile.
+    columns, values = np.zeros(starts[-1], np.int32), np.empty(starts[-1], Z.dtype)
     _core.dense_entries(Z, starts, columns, values, threads)
     indptr = starts
     if starts[-1] <= np.iinfo(np.int32).max:
@@ -87,8 +89,9 @@ def share_of_nonzeros(X: Matrix) -> float:
     """Share of the entries that are not zero; of some rows, where X is dense."""
     if not isinstance(X, np.ndarray):
         return density(X)
-    rows = min(max(LOOKED_AT // X.shape[1], LEAST_LOOKED_AT), MOST_LOOKED_AT)
-    sample = X[:: max(1, X.shape[0] // rows)]
+    m, rows = len(X), min(max(LOOKED_AT // X.shape[1], LEAST_LOOKED_AT), MOST_LOOKED_AT)
+    # Parts of the golden ratio spread, in step with nothing that may repeat.
+    sample = X if m <= rows else X[(np.arange(rows) * GOLDEN % 1.0 * m).astype(np.intp)]
     return float(np.count_nonzero(sample)) / sample.size
 
 
