@@ -2517,6 +2517,42 @@ MUTATIONS = [
         "if False:",
         ("tests/estimators/test_linear_folds.py",),
     ),
+    # -- the form that rows are stored in
+    Mutation(
+        "storage: a copy has room",
+        "storage.py",
+        "needed += 0 if linalg.is_in_core(X) else 8 * m * n",
+        "needed += 0",
+        ("tests/estimators/test_stored_form.py",),
+    ),
+    Mutation(
+        "storage: files stay files",
+        "storage.py",
+        "if isinstance(X, np.memmap | mmap.mmap):",
+        "if False:",
+        ("tests/estimators/test_stored_form.py",),
+    ),
+    Mutation(
+        "linalg: the rows that are looked at repeat nothing",
+        "linalg.py",
+        "np.arange(rows) * GOLDEN % 1.0 * m",
+        "np.arange(rows) * (m // rows)",
+        ("tests/estimators/test_stored_form.py",),
+    ),
+    Mutation(
+        "memory: support vectors are as they were given",
+        "memory.py",
+        "return sparse.csr_array(some) if self.are_given_sparse else some.toarray()",
+        "return X",
+        ("tests/estimators/test_stored_form.py",),
+    ),
+    Mutation(
+        "linear choice: both forms have the same limits",
+        "linear_choice.py",
+        "few = pairs or len(training.tasks) <= FEW_TASKS",
+        "few = pairs or len(training.tasks) <= FEW_TASKS or sparse.issparse(X)",
+        ("tests/estimators/test_stored_form.py",),
+    ),
     # -- auto
     Mutation(
         "auto: rows a column, squared loss",
