@@ -2549,8 +2549,8 @@ MUTATIONS = [
     Mutation(
         "linear choice: both forms have the same limits",
         "linear_choice.py",
-        "few = pairs or len(training.tasks) <= FEW_TASKS",
-        "few = pairs or len(training.tasks) <= FEW_TASKS or sparse.issparse(X)",
+        "return MOST_ENTRIES if t > FEW_TASKS and not pairs else MOST_ENTRIES_ALONE",
+        "return MOST_ENTRIES_ALONE if sparse.issparse(rows.in_memory()) else MOST_ENTRIES",
         ("tests/estimators/test_stored_form.py",),
     ),
     # -- auto

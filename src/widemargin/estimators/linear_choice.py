@@ -340,15 +340,13 @@ def steps_before_others(training: Training) -> Before:
 
 def _most_entries(training: Training) -> int:
     """Entries up to which Newton's method on the columns takes all problems at once."""
-    rows, pairs = training.rows, training.tasks.are_pairs
-    X: Any = rows.in_memory()
-    if X is not None and not pairs and rows.shape[1] > NARROW:
-        is_bounded, alone = form(training)[0].is_bounded, len(training.tasks) == 1
-        few = not is_full(rows)
-        if few and (_facts(training).descends if is_bounded else alone):
+    rows, t, pairs = training.rows, len(training.tasks), training.tasks.are_pairs
+    few = rows.in_memory() is not None and not is_full(rows)
+    if few and not pairs and rows.shape[1] > NARROW:
+        is_bounded = form(training)[0].is_bounded
+        if _facts(training).descends if is_bounded else t == 1:
             return MOST_SPARSE
-    few = pairs or len(training.tasks) <= FEW_TASKS
-    return MOST_ENTRIES_ALONE if few else MOST_ENTRIES
+    return MOST_ENTRIES if t > FEW_TASKS and not pairs else MOST_ENTRIES_ALONE
 
 
 def has_room(training: Training, m: int, t: int) -> bool:
