@@ -226,9 +226,10 @@ def test_sparse_rows_of_few_zeros_are_taken_as_dense_ones(density, solver):
     assert ("updates" in small.extras) == (density <= FULL)
 
 
-def test_threads_choose_nothing_for_sparse_rows():
+@pytest.mark.parametrize("density", [0.2, 0.3])
+def test_threads_choose_nothing(density):
     rng = np.random.default_rng(0)
-    X = sparse.random_array((12_000, 90), density=0.2, rng=rng, format="csr")
+    X = sparse.random_array((12_000, 90), density=density, rng=rng, format="csr")
     y = np.digitize(X @ rng.normal(size=90), [-0.5, 0.5])
     one, other = (LinearSVC(n_jobs=jobs).fit(X, y).solutions_ for jobs in (1, 4))
     assert [s.solver for s in one] == [s.solver for s in other]
