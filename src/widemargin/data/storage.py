@@ -15,8 +15,10 @@ from widemargin.system.memory import free_bytes
 
 # Share of entries that are not zero from which rows are read faster from a dense array,
 # of up to MANY columns and of more; and columns up to which dense rows stay dense,
-# however few these are: CSR rows take 0.7 to 1.1 of the time there, and are first to be
-# made. (benchmarks/core/stored_form.py.)
+# however few these are. (370 drawn problems, over the better form: with a share of 0.2,
+# 0.25 and 0.3 for all 1.065, 1.056 and 1.049 times as long, but beyond 1,000 columns
+# arrays of a share of 0.3 take up to 2.6 times as long; up to 32 columns CSR rows take
+# 1.2 times as long in the mean, 0.5 to 5.7. `benchmarks/core/stored_form.py` has sums.)
 FULL, FULL_MANY, MANY, NARROW = 0.25, 0.4, 256, 32
 # Bytes of a copy up to which nobody asks how much memory is free, and of a CSR entry.
 FEW_BYTES, ENTRY = 64 << 20, 12

@@ -31,8 +31,8 @@ MOST_LINEAR = 600
 SHARED_SHARE = 0.1
 # Visits of all sparse rows that their products cost, over the rows: where products
 # come next descent has no more. (380 problems of 80 to 600 rows x 260 to 4,000 columns,
-# hinge, C from 0.1 to 3,000: 0.85 of the time in sum, up to 7 and 30 times as fast;
-# with 1/4 and 1/8 of them 0.84 and 0.89, up to 10 times as long.)
+# hinge, C from 0.1 to 3,000: 0.86 of the time in sum, 0.3 to 2.3; with 1/4 and 1/8 in
+# its place 0.84 and 0.92, up to 6 and 10.)
 PRODUCT_VISITS = 0.5
 # The same of full rows with at least one column for two rows, where mean C times mean
 # |x|^2 is above the third number (`benchmarks/core/wide.py`).
@@ -145,7 +145,7 @@ def stored_well(training: Training) -> Training:
 
 
 class Before(NamedTuple):
-    """What products of dense rows have before other solvers; they follow where it ends.
+    """What products of rows have before other solvers; they follow where it ends.
 
     Attributes
     ----------
@@ -315,7 +315,7 @@ def suits_products(training: Training, m: int) -> bool:
 
 
 def steps_before_others(training: Training) -> Before:
-    """Steps on products of many dense rows, before other solvers.
+    """Steps on products of many full rows, before other solvers.
 
     Of two classes, or of each against the rest: all problems share the products.
     """
